@@ -1,0 +1,1 @@
+"""Sparse kernel machines: kernel methods with a strict budget of kernel functions."""
