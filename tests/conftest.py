@@ -1,0 +1,33 @@
+"""What every test shares: thread limits, random generators and the data folder.
+
+This file is read before anything imports NumPy, which is the last moment at which
+the number of BLAS threads can still be set through the environment.
+"""
+
+import os
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(_variable, "1")
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng():
+    """Give the same random numbers to every test, whatever ran before it."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """Give the folder of real data sets; the test is skipped where there is none."""
+    folder = os.environ.get("PURSUIT_DATA")
+    if not folder:
+        pytest.skip("PURSUIT_DATA names no folder of data sets")
+    if not Path(folder).is_dir():
+        pytest.fail(f"PURSUIT_DATA={folder} is not a folder")
+    return Path(folder)
