@@ -36,9 +36,10 @@ LAYERS = (
     ("backend",),
     ("kernels", "losses", "stopping", "bounds"),
     ("blocks", "dictionary", "pivoting", "margin"),
+    ("gram",),
     ("expansion",),
     PAPERS,
-    ("displays", "datasets", "model_file"),
+    ("displays", "datasets", "model_file", "tables"),
     ("__init__",),
     ("cli",),
 )
@@ -56,9 +57,9 @@ HOMES = {
     "typer": {"cli"},
     "rich": {"cli"},
     "skops": {"cli"},
-    "skrub": {"cli"},
-    "pandas": {"cli", "datasets"},
-    "polars": {"cli", "datasets"},
+    "skrub": {"cli", "tables"},
+    "pandas": {"cli", "datasets", "tables"},
+    "polars": {"cli", "datasets", "tables"},
 }
 
 MAY_PRINT = {"cli"}
@@ -67,7 +68,7 @@ LONGEST_FILE = 400
 MOST_ARGUMENTS = 8
 
 # Tests that look at the whole and not at one module.
-WHOLE = {"architecture", "estimators"}
+WHOLE = {"architecture", "documents", "estimators"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = Function | ast.ClassDef | ast.Module

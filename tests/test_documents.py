@@ -1,0 +1,66 @@
+"""What README, docs/ and examples/ show runs, and what they name is there."""
+
+import re
+import runpy
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def blocks(page, language):
+    text = page.read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def broken_links(page):
+    """Give the links of a page to files that are not there."""
+    targets = re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8"))
+    return [target for target in targets if "://" not in target and not reached(page, target)]
+
+
+def reached(page, target):
+    return (page.parent / target).exists()
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """Run in an empty folder and draw without a screen."""
+    monkeypatch.chdir(tmp_path)
+    with matplotlib.rc_context():
+        matplotlib.use("agg")
+        yield tmp_path
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name
+)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, scratch):
+    code = "\n".join(blocks(page, "python"))
+    exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs_and_says_something(example, scratch, capsys):
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_links_of_a_page_lead_somewhere(page):
+    assert broken_links(page) == []
+
+
+def test_broken_links_are_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("[a](page.md) [b](https://example.org) ![c](absent.png)", "utf-8")
+    assert broken_links(page) == ["absent.png"]
+
+
+def test_there_is_something_to_check():
+    assert len(EXAMPLES) >= 2
+    assert [len(blocks(ROOT / "README.md", language)) for language in ("python", "bash")] == [1, 3]
