@@ -1,0 +1,389 @@
+"""Fitted models as one safe file: JSON and arrays, no pickle, and loading runs nothing.
+
+A model file is a ZIP archive with fixed time stamps, so equal models give equal bytes:
+
+==================  ====================================================================
+member              content
+==================  ====================================================================
+``model.json``      format name, schema number, pursuit's version, length and SHA-256 of
+                    every other member, and the model as a tree of values
+``arrays/N.npy``    the arrays of that tree, in NumPy's own format, without pickle
+``attachments/...`` bytes that a caller stores beside the model
+==================  ====================================================================
+
+The tree is that of ``value_tree.py``; its classes are looked up in a fixed list, never imported
+by a name from the file. Every member is checked against its length and its digest before it is
+used, so that a damaged, cut or foreign file gives one `ModelFileError`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import re
+import secrets
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from pursuit.value_tree import (
+    Decoder,
+    Encoder,
+    ModelFileError,
+    array_shapes,
+    holds_arrays,
+    in_words,
+    is_ours,
+)
+
+__all__ = ["ModelFileError", "describe", "load", "load_attachments", "replacing", "save"]
+
+FORMAT = "pursuit-model"
+SCHEMA = 1
+
+_MAX_JSON_BYTES = 2**26
+# A member may unfold to at most this many times its size on disk, plus the slack.
+_MAX_RATIO, _SLACK = 200, 2**20
+_ATTACHMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
+
+# ------------------------------------------------------------------------------------------
+# The public functions
+# ------------------------------------------------------------------------------------------
+
+
+def save(
+    model: BaseEstimator,
+    path: str | os.PathLike[str],
+    *,
+    staged: bool = True,
+    attachments: dict[str, bytes] | None = None,
+) -> None:
+    """Write a fitted estimator of this package to one file, without pickle.
+
+    The file holds the parameters, the chosen vectors, their coefficients and the loss paths: its
+    size does not depend on the number of training rows. It is written beside its final place and
+    moved there when it is complete, so an interrupted save leaves an older file as it was.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this package.
+    path : str or path-like
+        Where to write. An existing file is replaced.
+    staged : bool, default=True
+        Whether to keep the coefficients of every step. Without them the file is smaller, and
+        the loaded model cannot do `staged_predict`, `staged_decision_function` or `truncate`.
+    attachments : dict of str to bytes, default=None
+        Further data to store in the file; `load_attachments` gives it back.
+
+    Raises
+    ------
+    ValueError
+        If a parameter or attribute cannot be stored. A kernel that is a Python function is the
+        common case: a model file holds no code.
+
+    Notes
+    -----
+    A parameter that holds a random generator is stored as None, a data frame as its array. A
+    `dictionary` given as an array is a parameter, and is stored whole.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from sklearn.datasets import load_iris
+    >>> from pursuit import KernelMatchingPursuitClassifier, load, save
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelMatchingPursuitClassifier(n_components=10).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.pursuit")
+    ...     save(model, path)
+    ...     same = load(path)
+    >>> bool((same.decision_function(X) == model.decision_function(X)).all())
+    True
+    """
+    name = type(model).__name__
+    if not isinstance(model, BaseEstimator) or not is_ours(model):
+        raise ValueError(f"save takes an estimator of pursuit, got {name}.")
+    check_is_fitted(model)
+    encoder = Encoder(name, staged)
+    tree = encoder.encode(model, "")
+    members = encoder.members
+    for label, content in (attachments or {}).items():
+        if not _ATTACHMENT.fullmatch(label):
+            raise ValueError(
+                f"attachments has the name {label!r}; letters, digits, '.', '_' and '-' are allowed"
+            )
+        members[f"attachments/{label}"] = bytes(content)
+    header = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "version": importlib.metadata.version("pursuit"),
+        "members": {k: {"bytes": len(v), "sha256": _digest(v)} for k, v in members.items()},
+        "model": tree,
+    }
+    text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode()
+    if len(text) > _MAX_JSON_BYTES:
+        raise ValueError(f"{name} holds too many Python values for a model file; use arrays.")
+    with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        for label, content in {"model.json": text, **members}.items():
+            _write_member(archive, label, content)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote. Nothing in the file is run.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    model : estimator
+        The fitted estimator; its predictions equal those of the saved one.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, cut off, from another program or from another schema version.
+    OSError
+        If the file cannot be opened.
+
+    Examples
+    --------
+    See `save`.
+    """
+    with _reading(path) as reader:
+        model = Decoder(reader.member, reader.header["version"]).decode(reader.header["model"])
+        if not isinstance(model, BaseEstimator):
+            raise ModelFileError("holds no estimator")
+        return model
+
+
+def load_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
+    """Read what `save` stored beside the model, without building the model.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    attachments : dict of str to bytes
+        Empty if there are none. The bytes are those that were saved: their digests are checked.
+
+    Raises
+    ------
+    ModelFileError
+        As in `load`.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from sklearn.datasets import load_iris
+    >>> from pursuit import KernelMatchingPursuitClassifier, save
+    >>> from pursuit.model_file import load_attachments
+    >>> model = KernelMatchingPursuitClassifier(n_components=5).fit(*load_iris(return_X_y=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.pursuit")
+    ...     save(model, path, attachments={"note.txt": b"first try"})
+    ...     load_attachments(path)
+    {'note.txt': b'first try'}
+    """
+    prefix = "attachments/"
+    with _reading(path) as reader:
+        names = [name for name in reader.header["members"] if name.startswith(prefix)]
+        return {name.removeprefix(prefix): reader.member(name) for name in names}
+
+
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Say what a model file holds, without building the model or reading its arrays.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    description : dict
+        ``class``, ``version`` (of pursuit, when it was written), ``schema``, ``bytes``, ``params``
+        (names to plain values; kernels and arrays in words), ``fitted`` (the same for fitted
+        attributes without arrays), ``shapes`` (names of arrays to their shapes) and
+        ``attachments`` (names to bytes).
+
+    Raises
+    ------
+    ModelFileError
+        As in `load`.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from sklearn.datasets import load_iris
+    >>> from pursuit import KernelMatchingPursuitClassifier, save
+    >>> from pursuit.model_file import describe
+    >>> model = KernelMatchingPursuitClassifier(n_components=5).fit(*load_iris(return_X_y=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.pursuit")
+    ...     save(model, path)
+    ...     about = describe(path)
+    >>> about["class"], about["shapes"]["support_vectors_"]
+    ('KernelMatchingPursuitClassifier', (5, 4))
+    """
+    with _reading(path) as reader:
+        header, model = reader.header, reader.header["model"]
+        members = header["members"].items()
+        state = {k: v for k, v in model["state"].items() if v is not None}
+        return {
+            "class": str(model["class"]),
+            "version": str(header["version"]),
+            "schema": SCHEMA,
+            "bytes": Path(path).stat().st_size,
+            "params": {name: in_words(node) for name, node in model["params"].items()},
+            "fitted": {k: in_words(v) for k, v in state.items() if not holds_arrays(v)},
+            "shapes": array_shapes(state),
+            "attachments": {
+                k.removeprefix("attachments/"): entry["bytes"]
+                for k, entry in members
+                if k.startswith("attachments/")
+            },
+        }
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a binary file for writing that takes its place only when the block ends well.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file to create or to replace. If the block raises, it stays as it was.
+
+    Yields
+    ------
+    stream : binary file
+        A new file in the same folder.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from pursuit.model_file import replacing
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(os.path.join(folder, "table.csv")) as stream:
+    ...         _ = stream.write(b"a,b")
+    ...     os.listdir(folder)
+    ['table.csv']
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder of {path} does not exist")
+    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with open(draft, "xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(draft, target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+# ------------------------------------------------------------------------------------------
+# The archive
+# ------------------------------------------------------------------------------------------
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    """Store one member; deflated where that saves a tenth and unfolds within the limit."""
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.create_system, info.external_attr = 3, 0o644 << 16
+    packed = len(zlib.compress(content, 6)) - 6
+    deflate = len(content) / _MAX_RATIO < packed < 0.9 * len(content)
+    info.compress_type = zipfile.ZIP_DEFLATED if deflate else zipfile.ZIP_STORED
+    archive.writestr(info, content, compresslevel=6)
+
+
+@contextmanager
+def _reading(path: str | os.PathLike[str]) -> Iterator[_Reader]:
+    """Open a model file; whatever is wrong with its content becomes a `ModelFileError`."""
+    with open(path, "rb") as stream:
+        try:
+            yield _Reader(stream)
+        except ModelFileError as error:
+            raise ModelFileError(f"{os.fspath(path)} {error}.") from error.__cause__
+        except Exception as error:  # zipfile, zlib, json, numpy each have errors of their own
+            reason = str(error) or type(error).__name__
+            raise ModelFileError(f"{os.fspath(path)} is damaged: {reason}.") from error
+
+
+def _open_archive(stream: IO[bytes]) -> zipfile.ZipFile:
+    start = stream.read(4)
+    try:
+        archive = zipfile.ZipFile(stream)
+    except Exception as error:
+        begun = {b"": "is empty", b"PK\x03\x04": "is cut off or damaged"}
+        raise ModelFileError(begun.get(start, "is not a pursuit model file")) from error
+    if "model.json" not in archive.namelist():
+        raise ModelFileError("is a ZIP file of another program, not a pursuit model file")
+    return archive
+
+
+def _checked_header(header: Any) -> dict[str, Any]:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError("is a ZIP file of another program, not a pursuit model file")
+    if header["schema"] != SCHEMA:
+        raise ModelFileError(
+            f"was written by pursuit {header['version']} with schema {header['schema']}; the "
+            f"installed pursuit {importlib.metadata.version('pursuit')} reads schema {SCHEMA}. "
+            "Install the version that wrote it"
+        )
+    return header
+
+
+class _Reader:
+    """An open model file: its header, and members that agree with their length and digest."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._archive = _open_archive(stream)
+        self._bytes_on_disk = os.fstat(stream.fileno()).st_size
+        text = self._unfold("model.json", _MAX_JSON_BYTES)
+        self.header = _checked_header(json.loads(text))
+        self._members: dict[str, dict[str, Any]] = self.header["members"]
+        names = self._archive.namelist()
+        if sorted(names) != sorted(["model.json", *self._members]):
+            raise ModelFileError("is damaged: members are missing or were added")
+
+    def _unfold(self, name: str, limit: int) -> bytes:
+        """Read one member, never more than its stated length and the limits."""
+        info = self._archive.getinfo(name)
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ModelFileError(f"is damaged: {name} is packed in an unknown way")
+        packed = min(info.compress_size, self._bytes_on_disk)
+        if info.file_size > min(limit, _MAX_RATIO * packed + _SLACK):
+            raise ModelFileError(f"is damaged: {name} claims {info.file_size} bytes")
+        with self._archive.open(info) as file:
+            return file.read(info.file_size)  # unlike read(), which would unfold without limit
+
+    def member(self, name: str) -> bytes:
+        entry = self._members[name]
+        content = self._unfold(name, entry["bytes"])
+        if (len(content), _digest(content)) != (entry["bytes"], entry["sha256"]):
+            raise ModelFileError(f"is damaged: the length or the digest of {name} differs")
+        return content
