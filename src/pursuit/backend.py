@@ -1,0 +1,163 @@
+"""The few array operations that the algorithms need beyond arithmetic, slicing and ``@``.
+
+Algorithms write ``xp = backend_of(array)`` and then call ``xp.exp(array)``. Everything that
+NumPy arrays and PyTorch tensors spell alike (``+ - * / @ **``, slicing, in-place operators,
+``.T``, ``.sum(axis)``, ``.shape``) is written directly; only what differs between the two is
+named here, so another array type needs one more class with these methods and no change
+elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas, solve_triangular
+
+__all__ = ["Array", "Backend", "NumpyBackend", "backend_of"]
+
+Array = npt.NDArray[Any]
+
+_SYMMETRIC_TILE = 512
+
+
+class Backend(Protocol):
+    """What an array library must offer."""
+
+    name: str
+
+    def handles(self, array: object) -> bool:
+        """Whether `array` is of this library's type."""
+
+    def asarray(self, values: Any, dtype: Any = None) -> Array:
+        """`values` as an array of this library."""
+
+    def to_numpy(self, array: Array) -> Array:
+        """`array` as a NumPy array, without a copy where possible."""
+
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        """Float64 zeros, in the order that `add_gram` wants for a square matrix."""
+
+    def exp(self, array: Array) -> Array:
+        """Exponential, in place."""
+
+    def tanh(self, array: Array) -> Array:
+        """Hyperbolic tangent, in place."""
+
+    def argmax(self, array: Array) -> int:
+        """Index of the first largest entry."""
+
+    def append_columns(self, array: Array, columns: tuple[Any, ...]) -> Array:
+        """`array` with further columns, given as vectors or scalars."""
+
+    def squared_norms(self, array: Array) -> Array:
+        """Squared Euclidean norm of each row."""
+
+    def add_gram(self, gram: Array, block: Array) -> None:
+        """``gram += block.T @ block`` with float64 sums (upper triangle only)."""
+
+    def mirror(self, gram: Array) -> None:
+        """Copy the upper triangle of `gram` onto the lower one."""
+
+    def solve_upper(self, factor: Array, right: Array) -> Array:
+        """X with ``factor @ X = right`` for an upper triangular factor."""
+
+    def solve_right(self, left: Array, factor: Array) -> Array:
+        """X with ``X @ factor = left`` for an upper triangular factor."""
+
+
+class NumpyBackend:
+    """`Backend` on NumPy arrays, with SciPy's BLAS and LAPACK."""
+
+    name = "numpy"
+
+    def handles(self, array: object) -> bool:
+        """Whether `array` is a NumPy array."""
+        return isinstance(array, np.ndarray)
+
+    def asarray(self, values: Any, dtype: Any = None) -> Array:
+        """`values` as a NumPy array."""
+        return np.asarray(values, dtype=dtype)
+
+    def to_numpy(self, array: Array) -> Array:
+        """`array` itself."""
+        return array
+
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        """Float64 zeros in column order."""
+        return np.zeros(shape, dtype=np.float64, order="F")
+
+    def exp(self, array: Array) -> Array:
+        """Exponential, in place."""
+        return np.exp(array, out=array)
+
+    def tanh(self, array: Array) -> Array:
+        """Hyperbolic tangent, in place."""
+        return np.tanh(array, out=array)
+
+    def argmax(self, array: Array) -> int:
+        """Index of the first largest entry."""
+        return int(array.argmax())
+
+    def append_columns(self, array: Array, columns: tuple[Any, ...]) -> Array:
+        """`array` with further columns, given as vectors or scalars."""
+        n_rows, n_columns = array.shape
+        wide = np.empty((n_rows, n_columns + len(columns)), dtype=array.dtype)
+        wide[:, :n_columns] = array
+        for offset, column in enumerate(columns):
+            wide[:, n_columns + offset] = column
+        return wide
+
+    def squared_norms(self, array: Array) -> Array:
+        """Squared Euclidean norm of each row."""
+        norms: Array = np.einsum("ij,ij->i", array, array)
+        return norms
+
+    def add_gram(self, gram: Array, block: Array) -> None:
+        """``gram += block.T @ block`` with float64 sums (upper triangle only).
+
+        A float64 block goes through the symmetric rank-k update (half the arithmetic of a
+        product) straight into `gram`. A float32 block is multiplied in float32 and the
+        product is added in float64.
+        """
+        if block.dtype == np.float64:
+            blas.dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=1)
+        else:
+            gram += block.T @ block
+
+    def mirror(self, gram: Array) -> None:
+        """Copy the upper triangle of `gram` onto the lower one, tile by tile."""
+        size = gram.shape[0]
+        for start in range(0, size, _SYMMETRIC_TILE):
+            rows = slice(start, min(start + _SYMMETRIC_TILE, size))
+            tile = gram[rows, rows]
+            tile[:] = np.triu(tile) + np.triu(tile, 1).T
+            gram[rows.stop :, rows] = gram[rows, rows.stop :].T
+
+    def solve_upper(self, factor: Array, right: Array) -> Array:
+        """X with ``factor @ X = right`` for an upper triangular factor."""
+        solution: Array = solve_triangular(factor, right, check_finite=False)
+        return solution
+
+    def solve_right(self, left: Array, factor: Array) -> Array:
+        """X with ``X @ factor = left`` for an upper triangular factor."""
+        solution: Array = solve_triangular(factor, left.T, trans="T", check_finite=False).T
+        return solution
+
+
+_BACKENDS: tuple[Backend, ...] = (NumpyBackend(),)
+
+
+def backend_of(array: object) -> Backend:
+    """Return the backend that handles `array`.
+
+    Raises
+    ------
+    TypeError
+        If no backend knows the array's type.
+    """
+    for backend in _BACKENDS:
+        if backend.handles(array):
+            return backend
+    raise TypeError(f"no array backend handles {type(array).__name__}")

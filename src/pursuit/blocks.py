@@ -1,0 +1,113 @@
+"""Row blocks within a memory budget: the only place that makes big temporaries.
+
+The budget is scikit-learn's ``working_memory`` (1024 MiB unless the user sets another). A
+*block* is as many rows as the caller's columns allow within a share of it; inside a block the
+kernel is evaluated in small *chunks* that stay in the processor's cache, by one thread a
+core. Block and chunk sizes change results by rounding only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+import sklearn
+from threadpoolctl import ThreadpoolController
+
+from pursuit.backend import Array
+
+__all__ = ["evaluate", "fits", "n_threads", "row_blocks"]
+
+BLOCK_SHARE = 0.25
+CHUNK_BYTES = 1 << 21
+SMALLEST_PARALLEL_SIZE = 1 << 18
+
+Functions = Callable[[Any], Array]
+
+
+def _budget_bytes() -> float:
+    """The working memory in bytes."""
+    return float(sklearn.get_config()["working_memory"]) * 2**20
+
+
+def fits(n_bytes: float) -> bool:
+    """Whether an array of `n_bytes` may be kept in memory."""
+    return n_bytes <= _budget_bytes()
+
+
+def row_blocks(n_rows: int, bytes_per_row: float) -> Iterator[slice]:
+    """Slices that cover ``range(n_rows)``, each within a quarter of the working memory.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    bytes_per_row : float
+        Size of the temporaries that one row needs.
+
+    Yields
+    ------
+    rows : slice
+        Consecutive rows; at least one row a block.
+    """
+    size = max(1, int(BLOCK_SHARE * _budget_bytes() / max(bytes_per_row, 1.0)))
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def n_threads() -> int:
+    """Number of processors this process may use, at most OMP_NUM_THREADS where that is set."""
+    available = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries loaded in this process."""
+    return ThreadpoolController()
+
+
+def evaluate(functions: Functions, X: Any, n_columns: int) -> Array:
+    """Values of `functions` on the rows of `X`, chunk by chunk on all cores.
+
+    Parameters
+    ----------
+    functions : callable
+        Maps rows to an array of shape (n_rows, n_columns).
+    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+        The rows of one block.
+    n_columns : int
+        Number of functions.
+
+    Returns
+    -------
+    values : ndarray of shape (n_rows, n_columns)
+        In the floating type that the functions return.
+    """
+    n_rows = X.shape[0]
+    if n_rows * n_columns < SMALLEST_PARALLEL_SIZE:
+        return functions(X)
+    size = max(8, int(CHUNK_BYTES / (8 * n_columns)))
+    chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    first = functions(X[chunks[0]])
+    values = np.empty((n_rows, n_columns), dtype=first.dtype)
+    values[chunks[0]] = first
+
+    def fill(rows: slice) -> None:
+        values[rows] = functions(X[rows])
+
+    workers = min(n_threads(), len(chunks))
+    if workers < 2:
+        for rows in chunks[1:]:
+            fill(rows)
+        return values
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        list(pool.map(fill, chunks[1:]))
+    return values

@@ -1,0 +1,114 @@
+"""Probabilities from decision values: a softmax with one temperature.
+
+With decision values f (one column a class; one column in all for two classes) and an inverse
+temperature s > 0,
+
+    p(c | x) = exp(s f_c) / sum_d exp(s f_d),      two classes: p(1 | x) = 1 / (1 + exp(-s f)),
+
+and s minimises the weighted negative log-likelihood on leave-one-out decision values. As s is
+positive the most probable class is always the one with the largest decision value, and
+`probabilities` keeps it so under rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, logsumexp, softmax
+
+from pursuit.backend import Array
+
+__all__ = ["fit_inverse_temperature", "negative_log_likelihood", "probabilities"]
+
+SMALLEST, LARGEST = 1e-3, 1e3
+
+
+def negative_log_likelihood(scale: float, values: Array, codes: Array, weights: Array) -> float:
+    """Weighted mean of -log p(class of row i), by log-sum-exp.
+
+    Parameters
+    ----------
+    scale : float
+        Inverse temperature.
+    values : ndarray of shape (n_rows, 1) or (n_rows, n_classes)
+        Decision values.
+    codes : ndarray of int of shape (n_rows,)
+        Index of each row's class.
+    weights : ndarray of shape (n_rows,)
+        Weights.
+    """
+    if values.shape[1] == 1:
+        margin = scale * values[:, 0] * (2 * codes - 1)
+        losses = np.logaddexp(0.0, -margin)
+    else:
+        scaled = scale * values
+        losses = logsumexp(scaled, axis=1) - scaled[np.arange(len(codes)), codes]
+    return float(np.average(losses, weights=weights))
+
+
+def _slope_and_curvature(
+    scale: float, values: Array, codes: Array, weights: Array
+) -> tuple[float, float]:
+    """First and second derivative of the negative log-likelihood in s.
+
+    They are the mean over rows of E_p[f] - f_y and of Var_p[f].
+    """
+    if values.shape[1] == 1:
+        margin = values[:, 0] * (2 * codes - 1)
+        wrong = expit(-scale * margin)
+        slope, curvature = -margin * wrong, margin**2 * wrong * (1.0 - wrong)
+    else:
+        shifted = values - values.max(axis=1, keepdims=True)
+        p = np.exp(scale * shifted)
+        p /= p.sum(axis=1, keepdims=True)
+        mean = (p * shifted).sum(axis=1)
+        slope = mean - shifted[np.arange(len(codes)), codes]
+        curvature = (p * shifted * shifted).sum(axis=1) - mean**2
+    return float(weights @ slope), float(weights @ curvature)
+
+
+def fit_inverse_temperature(
+    values: Array, codes: Array, weights: Array, start: float = 1.0
+) -> float:
+    """Minimise the negative log-likelihood over s in [1e-3, 1e3] by Newton's method.
+
+    The function is convex in s. A step that would leave the interval known to hold the
+    minimum is replaced by its (geometric) middle.
+
+    Parameters
+    ----------
+    values, codes, weights
+        See `negative_log_likelihood`.
+    start : float, default 1.0
+        First s; a neighbour's solution saves steps.
+    """
+    low, high = SMALLEST, LARGEST
+    scale = min(max(start, low), high)
+    for _ in range(100):
+        slope, curvature = _slope_and_curvature(scale, values, codes, weights)
+        low, high = (low, scale) if slope > 0 else (scale, high)
+        newton = scale - slope / curvature if curvature > 0 else np.inf * -np.sign(slope or -1.0)
+        following = newton if low < newton < high else float(np.sqrt(low * high))
+        if abs(following - scale) <= 1e-12 * scale:
+            break
+        scale = following
+    return scale
+
+
+def probabilities(values: Array, scale: float) -> Array:
+    """Class probabilities of shape (n_rows, n_classes); rows sum to 1.
+
+    Where rounding makes another class as probable as the one with the largest decision value,
+    that class is moved up by one unit in the last place.
+    """
+    if values.shape[1] == 1:
+        positive = expit(scale * values[:, 0])
+        table = np.column_stack([1.0 - positive, positive])
+        winners = (values[:, 0] > 0).astype(int)
+    else:
+        table = softmax(scale * values, axis=1)
+        winners = values.argmax(axis=1)
+    wrong = np.flatnonzero(table.argmax(axis=1) != winners)
+    for row in wrong:
+        winner = winners[row]
+        table[row, winner] = np.nextafter(table[row].max(), 2.0)
+    return table

@@ -1,0 +1,284 @@
+"""What every estimator with a kernel expansion shares: prediction, stages and truncation."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pursuit import blocks
+from pursuit.backend import Array
+from pursuit.calibration import probabilities
+from pursuit.dictionary import Atoms
+from pursuit.expansion import CoefficientPath, KernelExpansion, staged_values
+from pursuit.kernels import Precomputed
+
+__all__ = ["ExpansionClassifier", "ExpansionModel", "ExpansionRegressor"]
+
+
+class ExpansionModel(BaseEstimator):
+    """Base of estimators whose fitted model is a `KernelExpansion`.
+
+    A subclass's ``fit`` calls `_store` with the atoms, their path and the training rows behind
+    them; everything else follows from these.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is accepted; a precomputed kernel makes the input pairwise."""
+        tags = super().__sklearn_tags__()
+        kernel = getattr(self, "kernel", None)
+        precomputed = kernel == "precomputed" or isinstance(kernel, Precomputed)
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = precomputed
+        return tags
+
+    def _store(self, atoms: Atoms, path: CoefficientPath, rows: Array | None) -> None:
+        """Set the fitted attributes of an expansion of `path.n_steps` steps."""
+        coefficients, intercept = path.coefficients(path.n_steps)
+        n_vectors = coefficients.shape[1]
+        atoms = atoms.take(np.arange(n_vectors))
+        self.path_: CoefficientPath | None = path
+        self.expansion_ = KernelExpansion(atoms, coefficients, intercept)
+        self.kernel_ = atoms.kernel
+        self.dual_coef_ = coefficients
+        self.intercept_ = intercept
+        self.n_components_ = n_vectors
+        self.n_iter_ = path.n_steps
+        if rows is not None:
+            self.support_ = rows[:n_vectors]
+        if not isinstance(atoms.kernel, Precomputed):
+            self.support_vectors_ = atoms.centres
+
+    def _validated(self, X: Any) -> Any:
+        """Rows for prediction, checked against those of ``fit``."""
+        check_is_fitted(self)
+        return validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+
+    def _outputs(self, X: Any) -> Array:
+        """Outputs of the expansion on checked rows, (n_rows, n_outputs)."""
+        return self.expansion_(self._validated(X))
+
+    def _require_path(self) -> CoefficientPath:
+        """The coefficients of every prefix, or an error where the file left them out."""
+        check_is_fitted(self)
+        if self.path_ is None:
+            raise ValueError(
+                "this model was saved with staged=False: only the complete model is there, "
+                "staged predictions and truncate are not available"
+            )
+        return self.path_
+
+    def _staged_outputs(self, X: Any) -> Iterator[Array]:
+        """Outputs after 1, 2, ... steps on checked rows."""
+        path = self._require_path()
+        rows = self._validated(X)
+        atoms = self.expansion_.atoms
+        values = blocks.evaluate(atoms.functions, rows, len(atoms)) if len(atoms) else None
+        if values is None:
+            return
+        for outputs in staged_values(path, values):
+            yield outputs.copy()
+
+    def truncate(self, n_components: int) -> Self:
+        """Return a copy with the first vectors and *their* optimal coefficients.
+
+        It equals the model that ``fit`` with this `n_components` gives on the same data.
+
+        Parameters
+        ----------
+        n_components : int
+            Budget of the copy, at least 1 and at most ``n_iter_``.
+
+        Returns
+        -------
+        model : estimator
+            A fitted estimator of the same class; the training data are not needed.
+
+        Raises
+        ------
+        ValueError
+            If `n_components` is out of range, or the model was saved without its path.
+        """
+        path = self._require_path()
+        n = n_components
+        if not (isinstance(n, (int, np.integer)) and 1 <= n <= path.n_steps):
+            raise ValueError(
+                f"n_components must be an integer from 1 to {path.n_steps}, got {n_components!r}"
+            )
+        model = copy.copy(self)
+        model.n_components = int(n)
+        rows = getattr(self, "support_", None)
+        model._store(self.expansion_.atoms, path.first(int(n)), rows)
+        for name in ("train_loss_path_", "validation_loss_path_", "leave_one_out_loss_path_"):
+            if hasattr(self, name):
+                setattr(model, name, getattr(self, name)[:n])
+        model.stop_reason_ = "n_components" if n < path.n_steps else self.stop_reason_
+        model._after_truncate()
+        return model
+
+    def _after_truncate(self) -> None:
+        """Bring further fitted attributes in line with the shorter path."""
+
+    n_components: Any
+    stop_reason_: str
+
+
+class ExpansionClassifier(ExpansionModel):
+    """Prediction of classes from decision values: one column for two classes, else one each."""
+
+    classes_: Array
+    inverse_temperature_path_: Array
+
+    @property
+    def temperature_(self) -> float:
+        """Temperature of the softmax (sigmoid for two classes) behind `predict_proba`."""
+        path = self.inverse_temperature_path_
+        if not self.n_iter_:
+            return 1.0
+        # Row k holds the number of steps from which the inverse temperature applies.
+        current = int(np.searchsorted(path[:, 0], self.n_iter_, side="right")) - 1
+        return float(1.0 / path[current, 1])
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one value, positive for ``classes_[1]``.
+        """
+        return _squeeze_binary(self._outputs(X))
+
+    def predict(self, X: Any) -> Array:
+        """Class labels.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        return self._labels(self._outputs(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities: softmax of the decision values over ``temperature_``.
+
+        The largest probability is always that of the class that ``predict`` gives.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return probabilities(self._outputs(X), 1.0 / self.temperature_)
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """Decision values of the model after 1, 2, ... steps.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Yields
+        ------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As `decision_function` of ``truncate(n)``.
+        """
+        for outputs in self._staged_outputs(X):
+            yield _squeeze_binary(outputs)
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Labels of the model after 1, 2, ... steps.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Yields
+        ------
+        y : ndarray of shape (n_samples,)
+            As `predict` of ``truncate(n)``.
+        """
+        for outputs in self._staged_outputs(X):
+            yield self._labels(outputs)
+
+    def _labels(self, outputs: Array) -> Array:
+        """Labels of raw outputs; ties go to the first class."""
+        binary = outputs.shape[1] == 1
+        codes = (outputs[:, 0] > 0).astype(int) if binary else outputs.argmax(axis=1)
+        labels: Array = self.classes_[codes]
+        return labels
+
+
+class ExpansionRegressor(ExpansionModel):
+    """Prediction of numbers: one column a target, or a vector for a 1-d target."""
+
+    _one_dimensional: bool
+
+    def __sklearn_tags__(self) -> Any:
+        """Several targets are accepted."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def predict(self, X: Any) -> Array:
+        """Predicted targets.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            In the form of the training targets.
+        """
+        return self._shaped(self._outputs(X))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Predictions of the model after 1, 2, ... steps.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Yields
+        ------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            As `predict` of ``truncate(n)``.
+        """
+        for outputs in self._staged_outputs(X):
+            yield self._shaped(outputs)
+
+    def _shaped(self, outputs: Array) -> Array:
+        """Outputs in the form of the training targets."""
+        return outputs[:, 0] if self._one_dimensional else outputs
+
+
+def _squeeze_binary(outputs: Array) -> Array:
+    """One column as a vector."""
+    return outputs[:, 0] if outputs.shape[1] == 1 else outputs

@@ -1,0 +1,270 @@
+"""The fitted function f(x) = b + sum_k a_k K(x, z_k) (eq. 14) and the path that led to it.
+
+A pursuit leaves, for each basis (one for all outputs, or one an output), the chosen atoms in
+order, an upper triangular factor R (n x n) and transformed targets z (n x T). Then for every
+prefix length n
+
+    alpha_n = R[:n,:n]^{-1} z[:n],    f_n(x) = mean_y + sum_{j<=n} q_j(x) z_j,
+    q(x) = (d(x) - mean_d) R^{-1},
+
+so one triangular solve gives the predictions of *all* prefixes as a running sum. Basic pursuit
+fits the same form with a diagonal R. Leave-one-out values are closed form: with the leverage
+h_i = w_i sum_j q_j(x_i)^2 (plus w_i / W for an intercept), the residual without row i is
+e_i / (1 - h_i).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pursuit import blocks
+from pursuit.backend import Array, backend_of
+from pursuit.dictionary import Atoms
+from pursuit.kernels import Kernel
+
+__all__ = ["BasisPath", "CoefficientPath", "KernelExpansion", "leave_one_out", "staged_values"]
+
+# A row whose leverage is this near to 1 is explained by itself alone.
+FULL_LEVERAGE = 1e-6
+
+
+@dataclass(frozen=True)
+class KernelExpansion:
+    """f(x) = intercept + sum_k coefficients[:, k] K(x, z_k), called without any checks.
+
+    Attributes
+    ----------
+    atoms : Atoms
+        Kernel and centres z_k.
+    coefficients : ndarray of shape (n_outputs, n_vectors)
+        One row an output.
+    intercept : ndarray of shape (n_outputs,)
+        Value where no kernel reaches.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.dictionary import Atoms
+    >>> from pursuit.expansion import KernelExpansion
+    >>> from pursuit.kernels import Linear
+    >>> f = KernelExpansion(Atoms(Linear(), np.eye(2)), np.array([[1.0, 2.0]]), np.zeros(1))
+    >>> f(np.array([[3.0, 4.0]]))
+    array([[11.]])
+    """
+
+    atoms: Atoms
+    coefficients: Array
+    intercept: Array
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.atoms.kernel
+
+    @property
+    def vectors(self) -> Any:
+        """The centres z_k."""
+        return self.atoms.centres
+
+    def __post_init__(self) -> None:
+        """Prepare the centres and the transposed coefficients once."""
+        object.__setattr__(self, "_functions", self.atoms.functions)
+        object.__setattr__(self, "_weights", np.ascontiguousarray(self.coefficients.T))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Only the defining values; what is prepared is prepared again."""
+        return {name: vars(self)[name] for name in ("atoms", "coefficients", "intercept")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the values and prepare again."""
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+    def __call__(self, X: Any) -> Array:
+        """Return the outputs, shape (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+            Rows of the floating type that the model was trained on. They are not checked:
+            this is the fast route for callers who know their data.
+        """
+        functions: Callable[[Any], Array] = self._functions  # type: ignore[attr-defined]
+        weights: Array = self._weights  # type: ignore[attr-defined]
+        n_rows, n_vectors = X.shape[0], len(weights)
+        if not n_vectors:
+            return np.tile(self.intercept, (n_rows, 1))
+        if n_rows * n_vectors < blocks.SMALLEST_PARALLEL_SIZE:
+            outputs: Array = functions(X) @ weights + self.intercept
+            return outputs
+        outputs = np.empty((n_rows, len(self.intercept)))
+        for rows in blocks.row_blocks(n_rows, 8.0 * n_vectors):
+            outputs[rows] = blocks.evaluate(functions, X[rows], n_vectors) @ weights
+        outputs += self.intercept
+        return outputs
+
+
+@dataclass(frozen=True)
+class BasisPath:
+    """One greedy basis: its atoms in order and what gives the coefficients of every prefix.
+
+    Attributes
+    ----------
+    picks : ndarray of int of shape (n_steps,)
+        Position among the model's vectors of the atom of each step.
+    factor : ndarray of shape (n_steps, n_steps)
+        R, upper triangular.
+    targets : ndarray of shape (n_steps, n_outputs)
+        z.
+    outputs : ndarray of int
+        The model's outputs that use this basis.
+    """
+
+    picks: Array
+    factor: Array
+    targets: Array
+    outputs: Array
+
+
+@dataclass(frozen=True)
+class CoefficientPath:
+    """The coefficients of every prefix of a fitted model.
+
+    Attributes
+    ----------
+    bases : tuple of BasisPath
+        One for all outputs, or one an output.
+    order : ndarray of int of shape (n_steps,)
+        The basis that each step of the model extends.
+    atom_mean : ndarray of shape (n_vectors,)
+        Weighted mean of each kernel function over the training rows (0 without intercept).
+    target_mean : ndarray of shape (n_outputs,)
+        Weighted mean of each target (0 without intercept).
+    """
+
+    bases: tuple[BasisPath, ...]
+    order: Array
+    atom_mean: Array
+    target_mean: Array
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps."""
+        return len(self.order)
+
+    def lengths(self, n: int) -> list[int]:
+        """Steps of each basis among the first `n` of the model."""
+        return [int((self.order[:n] == b).sum()) for b in range(len(self.bases))]
+
+    def n_vectors(self, n: int) -> int:
+        """Number of distinct kernel functions in the first `n` steps."""
+        used = [basis.picks[:m] for basis, m in zip(self.bases, self.lengths(n), strict=True) if m]
+        return int(max(picks.max() for picks in used)) + 1 if used else 0
+
+    def coefficients(self, n: int) -> tuple[Array, Array]:
+        """Coefficients (n_outputs, n_vectors) and intercept (n_outputs,) after `n` steps."""
+        coefficients = np.zeros((len(self.target_mean), self.n_vectors(n)))
+        for basis, m in zip(self.bases, self.lengths(n), strict=True):
+            if m:
+                alpha = backend_of(basis.factor).solve_upper(
+                    basis.factor[:m, :m], basis.targets[:m]
+                )
+                rows, columns = basis.outputs[:, None], basis.picks[:m][None, :]
+                # An atom that came back (basic pursuit) adds up.
+                np.add.at(coefficients, (rows, columns), alpha.T)
+        mean = self.atom_mean[: coefficients.shape[1]]
+        return coefficients, self.target_mean - coefficients @ mean
+
+    def first(self, n: int) -> CoefficientPath:
+        """Return the path of the first `n` steps alone."""
+        bases = tuple(
+            BasisPath(b.picks[:m], b.factor[:m, :m].copy(), b.targets[:m], b.outputs)
+            for b, m in zip(self.bases, self.lengths(n), strict=True)
+        )
+        return CoefficientPath(
+            bases, self.order[:n], self.atom_mean[: self.n_vectors(n)], self.target_mean
+        )
+
+
+def orthogonal_values(path: CoefficientPath, values: Array) -> list[Array]:
+    """q(x) of each basis: (K - mean) R^{-1}, shape (n_rows, n_steps of the basis).
+
+    Parameters
+    ----------
+    path : CoefficientPath
+        The path.
+    values : ndarray of shape (n_rows, n_vectors)
+        Kernel functions of the model's vectors on some rows.
+    """
+    centred = np.asarray(values, dtype=np.float64) - path.atom_mean
+    return [
+        backend_of(centred).solve_right(centred[:, basis.picks], basis.factor)
+        if len(basis.picks)
+        else np.empty((len(values), 0))
+        for basis in path.bases
+    ]
+
+
+def staged_values(path: CoefficientPath, values: Array) -> Iterator[Array]:
+    """Outputs of the model after 1, 2, ... steps, each of shape (n_rows, n_outputs).
+
+    The same array is yielded each time, updated in place.
+    """
+    q = orthogonal_values(path, values)
+    outputs = np.tile(path.target_mean, (len(values), 1))
+    taken = [0] * len(path.bases)
+    for b in path.order:
+        basis, n = path.bases[b], taken[b]
+        outputs[:, basis.outputs] += np.outer(q[b][:, n], basis.targets[n])
+        taken[b] += 1
+        yield outputs
+
+
+def leave_one_out(
+    path: CoefficientPath, values: Array, targets: Array, weights: Array, total_weight: float
+) -> Iterator[Array]:
+    """Leave-one-out outputs after 1, 2, ... steps, each of shape (n_rows, n_outputs).
+
+    With the atoms as chosen on all rows, y_i - e_i / (1 - h_i) is the output at row i of the
+    model fitted without it. A row of weight 2 counts as two equal rows of which one is left
+    out; a row of weight below 1 is left out whole. Where the leverage h_i is 1 to rounding
+    the row is explained by itself alone: the mean of the targets stands in.
+
+    Parameters
+    ----------
+    path : CoefficientPath
+        The path.
+    values : ndarray of shape (n_rows, n_vectors)
+        Kernel functions of the model's vectors on training rows.
+    targets : ndarray of shape (n_rows, n_outputs)
+        Targets of those rows.
+    weights : ndarray of shape (n_rows,)
+        Weights of those rows.
+    total_weight : float
+        Sum of the weights over all training rows, 0 for a model without intercept.
+
+    Yields
+    ------
+    outputs : ndarray of shape (n_rows, n_outputs)
+        A new array each time.
+    """
+    unit = np.minimum(weights, 1.0)[:, None]
+    q = orthogonal_values(path, values)
+    base = unit / total_weight if total_weight else np.zeros_like(unit)
+    leverage = np.repeat(base, len(path.target_mean), axis=1)
+    outputs = np.tile(path.target_mean, (len(values), 1))
+    taken = [0] * len(path.bases)
+    for b in path.order:
+        basis, n = path.bases[b], taken[b]
+        outputs[:, basis.outputs] += np.outer(q[b][:, n], basis.targets[n])
+        leverage[:, basis.outputs] += unit * (q[b][:, n] ** 2)[:, None]
+        taken[b] += 1
+        slack = 1.0 - leverage
+        alone = slack < FULL_LEVERAGE
+        held_out = targets - (targets - outputs) / np.where(alone, 1.0, slack)
+        yield np.where(alone, path.target_mean, held_out)

@@ -1,0 +1,419 @@
+"""The normal equations of a dictionary: G = D'WD, D'WY and the intercept, in one pass.
+
+All inner products carry the sample weights, <u, v> = sum_i w_i u_i v_i. With an intercept the
+constant function is orthogonalised first: every atom and target is replaced by its deviation
+from its weighted mean, and the intercept follows from the means at the end.
+
+===========  ===================  =======================================================
+symbol       name in code         shape and meaning
+===========  ===================  =======================================================
+l, M, T                           rows, atoms, targets
+w            ``weights``          (l,)  sample weights, all positive
+o, p         ``origin.atoms``,    (M,), (T,)  fixed points near the means; they only
+             ``origin.targets``   keep the sums small, results do not depend on them
+G0           ``gram``             (M, M)  sum_i w_i (d(x_i) - o)(d(x_i) - o)'
+c            ``atom_sum``         (M,)  sum_i w_i (d(x_i) - o)
+B0           ``cross``            (T, M)  sum_i w_i (y_i - p)(d(x_i) - o)'
+s            ``target_sum``       (T,)  sum_i w_i (y_i - p)
+e0           ``energy``           (T,)  sum_i w_i (y_i - p)^2
+W            ``weight``           sum_i w_i
+===========  ===================  =======================================================
+
+These *moments* add up over rows and can be subtracted: the moments of a training part are
+those of all rows less those of the rows left out, which makes K-fold paths exact and cheap.
+From moments to the centred normal equations:
+
+    G = G0 - c c'/W + alpha I,   B = B0 - s c'/W,   energy = e0 - s^2/W,
+    mean of d = o + c/W,         mean of y = p + s/W.
+
+Two routes give the rows of G. The **Gram route** accumulates G0 in the pass: l M^2 flops once,
+M^2 numbers, then a row is free. The **direct route** keeps only the diagonal and computes rows
+when they are asked for, a *panel* at a time: the row wanted and those most likely to be wanted
+next (the best scores), so that a pass over the dictionary runs at the speed of a matrix
+product. It keeps the l x M matrix where that fits in memory and evaluates it anew where not.
+Both give the same atoms to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pursuit import blocks
+from pursuit.backend import Array, backend_of
+
+__all__ = ["Moments", "NormalEquations", "Samples", "choose_route", "gather", "normal_equations"]
+
+PANEL = 64
+RANK_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
+
+
+class Samples(NamedTuple):
+    """Training rows with their targets (l, T) and positive weights (l,)."""
+
+    X: Any
+    Y: Array
+    weights: Array
+
+    def take(self, rows: Array) -> Samples:
+        """Return some of the rows."""
+        return Samples(self.X[rows], self.Y[rows], self.weights[rows])
+
+
+class Origin(NamedTuple):
+    """Fixed points from which atoms and targets are measured."""
+
+    atoms: Array
+    targets: Array
+
+
+@dataclass
+class Moments:
+    """Sums over rows that determine the normal equations; see the table of this module."""
+
+    origin: Origin
+    gram: Array | None
+    diagonal: Array
+    atom_sum: Array
+    cross: Array
+    target_sum: Array
+    energy: Array
+    weight: float
+    dtype: str
+
+    def without(self, other: Moments) -> Moments:
+        """Moments of the rows that are not in `other` (same origin)."""
+        gram = None
+        if self.gram is not None and other.gram is not None:
+            gram = self.gram - other.gram
+        return Moments(
+            self.origin,
+            gram,
+            self.diagonal - other.diagonal,
+            self.atom_sum - other.atom_sum,
+            self.cross - other.cross,
+            self.target_sum - other.target_sum,
+            self.energy - other.energy,
+            self.weight - other.weight,
+            self.dtype,
+        )
+
+
+@dataclass
+class NormalEquations:
+    """Centred, weighted, ridged normal equations, ready for a pursuit.
+
+    Attributes
+    ----------
+    gram : CompleteGram or LazyGram
+        Rows of G, ridge included.
+    cross : ndarray of shape (n_targets, n_atoms)
+        B, products of the atoms with the targets.
+    energy : ndarray of shape (n_targets,)
+        Squared norms of the targets.
+    atom_mean, target_mean : ndarray of shape (n_atoms,), (n_targets,)
+        Weighted means; zero without an intercept.
+    weight : float
+        Sum of the weights.
+    alpha : float
+        Ridge on the atoms.
+    """
+
+    gram: CompleteGram | LazyGram
+    cross: Array
+    energy: Array
+    atom_mean: Array
+    target_mean: Array
+    weight: float
+    alpha: float
+
+
+class CompleteGram:
+    """Rows of a G held in memory (Gram route)."""
+
+    def __init__(self, gram: Array, diagonal: Array, rank_tolerance: float) -> None:
+        self._gram = gram
+        self.diagonal = diagonal
+        self.rank_tolerance = rank_tolerance
+
+    def row(self, index: int, scores: Array) -> Array:
+        """Row `index` of G."""
+        # G is symmetric; its columns are contiguous.
+        row: Array = self._gram[:, index]
+        return row
+
+
+class LazyGram:
+    """Rows of G computed when asked for, in panels (direct route).
+
+    Parameters
+    ----------
+    values : callable
+        Blocks of sqrt(w_i) (d(x_i) - o): an iterator over arrays of shape (n_rows, n_atoms).
+    atom_sum : ndarray of shape (n_atoms,) or None
+        c / sqrt(W), subtracted with an intercept.
+    diagonal : ndarray of shape (n_atoms,)
+        Diagonal of G, ridge included.
+    alpha : float
+        Ridge.
+    rank_tolerance : float
+        See `pivoting`.
+    """
+
+    def __init__(
+        self,
+        values: Callable[[], Any],
+        atom_sum: Array | None,
+        diagonal: Array,
+        alpha: float,
+        rank_tolerance: float,
+    ) -> None:
+        self._values = values
+        self._atom_sum = atom_sum
+        self._alpha = alpha
+        self._rows: dict[int, Array] = {}
+        self.diagonal = diagonal
+        self.rank_tolerance = rank_tolerance
+
+    def row(self, index: int, scores: Array) -> Array:
+        """Row `index` of G, computed with the rows of the best other scores if it is new."""
+        if index not in self._rows:
+            self._forget()
+            panel = self._panel(index, scores)
+            for atom, row in zip(panel, self._compute(panel), strict=True):
+                self._rows[int(atom)] = row
+        return self._rows[index]
+
+    def _panel(self, index: int, scores: Array) -> Array:
+        """The atom wanted and the best others whose rows are not at hand."""
+        size = min(PANEL, len(scores))
+        open_scores = np.array(scores)
+        open_scores[list(self._rows)] = -np.inf
+        open_scores[index] = np.inf
+        best = np.argpartition(open_scores, len(scores) - size)[-size:]
+        return best[open_scores[best] > -np.inf]
+
+    def _compute(self, panel: Array) -> Array:
+        """Rows of G for the atoms of the panel, one blocked pass over the data."""
+        rows = np.zeros((len(panel), len(self.diagonal)))
+        for block in self._values():
+            rows += block[:, panel].T @ block
+        if self._atom_sum is not None:
+            rows -= np.outer(self._atom_sum[panel], self._atom_sum)
+        rows[np.arange(len(panel)), panel] += self._alpha
+        return rows
+
+    def _forget(self) -> None:
+        """Drop the oldest panel's rows while the kept ones outgrow the memory budget."""
+        row_bytes = 8 * len(self.diagonal)
+        while self._rows and not blocks.fits(2 * row_bytes * (len(self._rows) + PANEL)):
+            for atom in list(self._rows)[:PANEL]:
+                del self._rows[atom]
+
+
+def choose_route(n_rows: int, n_atoms: int, n_features: int, n_steps: int) -> str:
+    """``"gram"`` or ``"direct"``, by memory first and then by arithmetic.
+
+    The Gram route costs l M^2 flops (a symmetric update). The direct route costs 2 l M flops
+    a row of G. Half of the rows that a panel brings along are never asked for, and a narrow
+    panel runs at about half the rate of a square product. Where the l x M matrix does not fit
+    in memory, each panel evaluates it anew.
+    """
+    if not blocks.fits(8.0 * n_atoms * n_atoms):
+        return "direct"
+    n_panels = max(1.0, 2.0 * n_steps / PANEL)
+    products = n_panels * 2.0 * PANEL * 2.0
+    kept = blocks.fits(8.0 * n_rows * n_atoms)
+    kernels = (0.0 if kept else n_panels) * (2.0 * n_features + 30.0)
+    return "gram" if n_atoms <= products + kernels else "direct"
+
+
+def gather(
+    functions: Callable[[Any], Array],
+    samples: Samples,
+    n_atoms: int,
+    *,
+    centred: bool,
+    complete: bool,
+    origin: Origin | None = None,
+) -> Moments:
+    """One blocked pass over the rows.
+
+    Parameters
+    ----------
+    functions : callable
+        The dictionary: rows to an array of shape (n_rows, n_atoms).
+    samples : Samples
+        Rows, targets and weights.
+    n_atoms : int
+        M.
+    centred : bool
+        Whether an intercept will be fitted (then an origin near the means is used).
+    complete : bool
+        Whether to accumulate G0 itself (Gram route) or its diagonal alone.
+    origin : Origin, optional
+        Taken from other moments that these will be subtracted from.
+
+    Raises
+    ------
+    ValueError
+        If the kernel gives values that are not finite; the message names the first row.
+    """
+    X, Y, weights = samples
+    origin = origin or _origin(functions, samples, n_atoms, centred)
+    target_deviations = Y - origin.targets
+    weighted = weights[:, None] * target_deviations
+    n_targets = Y.shape[1]
+    gram = backend_of(Y).zeros((n_atoms, n_atoms)) if complete else None
+    diagonal, atom_sum = np.zeros(n_atoms), np.zeros(n_atoms)
+    cross = np.zeros((n_targets, n_atoms))
+    dtype = "float64"
+    for rows in blocks.row_blocks(X.shape[0], 8.0 * n_atoms):
+        values = weighted_values(functions, samples, rows, origin)
+        dtype = str(values.dtype)
+        root = np.sqrt(weights[rows])
+        sums = root.astype(values.dtype) @ values
+        if not np.isfinite(sums).all():
+            _refuse_not_finite(values, rows.start)
+        atom_sum += sums
+        cross += (weighted[rows] / root[:, None]).T.astype(values.dtype) @ values
+        if gram is None:
+            diagonal += np.einsum("ij,ij->j", values, values, dtype=np.float64)
+        else:
+            backend_of(values).add_gram(gram, values)
+    if gram is not None:
+        backend_of(gram).mirror(gram)
+        diagonal = gram.diagonal().copy()
+    energy = (weighted * target_deviations).sum(axis=0)
+    return Moments(
+        origin,
+        gram,
+        diagonal,
+        atom_sum,
+        cross,
+        weighted.sum(axis=0),
+        energy,
+        float(weights.sum()),
+        dtype,
+    )
+
+
+def weighted_values(
+    functions: Callable[[Any], Array], samples: Samples, rows: slice, origin: Origin
+) -> Array:
+    """sqrt(w_i) (d(x_i) - o) for a block of rows, in the type the kernel returns."""
+    values = blocks.evaluate(functions, samples.X[rows], len(origin.atoms))
+    if origin.atoms.any():
+        values -= origin.atoms.astype(values.dtype)
+    weights = samples.weights[rows]
+    if (weights != 1.0).any():
+        values *= np.sqrt(weights, dtype=np.float64)[:, None].astype(values.dtype)
+    return values
+
+
+def _origin(
+    functions: Callable[[Any], Array], samples: Samples, n_atoms: int, centred: bool
+) -> Origin:
+    """A point near the mean of the atoms (from up to 512 rows) and of the targets."""
+    if not centred:
+        return Origin(np.zeros(n_atoms), np.zeros(samples.Y.shape[1]))
+    n_rows = samples.X.shape[0]
+    few = np.unique(np.linspace(0, n_rows - 1, min(n_rows, 512)).astype(int))
+    values = blocks.evaluate(functions, samples.X[few], n_atoms)
+    atoms = values.mean(axis=0, dtype=np.float64)
+    if not np.isfinite(atoms).all():
+        _refuse_not_finite(values, None)
+    # The exact value is free; in the type of the kernel it is subtracted without rounding.
+    atoms = atoms.astype(values.dtype).astype(np.float64)
+    return Origin(atoms, np.average(samples.Y, axis=0, weights=samples.weights))
+
+
+def _refuse_not_finite(values: Array, start: int | None) -> None:
+    """Raise the error that names the row."""
+    row, column = np.argwhere(~np.isfinite(values))[0]
+    where = "" if start is None else f" at training row {start + row}"
+    raise ValueError(
+        f"kernel: the value{where}, candidate {column} is not finite; "
+        "rescale the features or change gamma, degree or coef0"
+    )
+
+
+def normal_equations(
+    moments: Moments,
+    *,
+    centred: bool,
+    alpha: float,
+    functions: Callable[[Any], Array],
+    samples: Samples,
+) -> NormalEquations:
+    """Centre the moments and add the ridge.
+
+    Parameters
+    ----------
+    moments : Moments
+        Their `gram` is overwritten.
+    centred : bool
+        Whether an intercept is fitted.
+    alpha : float
+        Ridge on the atoms, never on the intercept.
+    functions, samples
+        As in `gather`, for the direct route.
+    """
+    weight, c, s = moments.weight, moments.atom_sum, moments.target_sum
+    origin = moments.origin
+    root = np.sqrt(weight)
+    tolerance = RANK_TOLERANCE[moments.dtype]
+    # Rounding is relative to the norms before centring: an atom whose deviations drown in it
+    # counts as constant.
+    noise = np.finfo(moments.dtype).eps * (moments.diagonal + weight * origin.atoms**2)
+    diagonal, cross, energy = moments.diagonal, moments.cross, moments.energy
+    if centred:
+        diagonal = diagonal - (c / root) ** 2
+        cross = cross - np.outer(s / root, c / root)
+        energy = energy - (s / root) ** 2
+    diagonal = np.where(diagonal > 100.0 * noise, diagonal + alpha, 0.0)
+    gram: CompleteGram | LazyGram
+    if moments.gram is not None:
+        G = moments.gram
+        if centred:
+            _subtract_outer(G, c / root)
+        G[np.diag_indices_from(G)] += alpha
+        gram = CompleteGram(G, diagonal, tolerance)
+    else:
+        values = _value_blocks(functions, samples, origin)
+        gram = LazyGram(values, c / root if centred else None, diagonal, alpha, tolerance)
+    zeros = 0.0 if centred else 1.0
+    return NormalEquations(
+        gram,
+        cross,
+        np.maximum(energy, 0.0),
+        origin.atoms + (c / weight if not zeros else 0.0),
+        origin.targets + (s / weight if not zeros else 0.0),
+        weight,
+        alpha,
+    )
+
+
+def _subtract_outer(G: Array, u: Array) -> None:
+    """G -= u u', a few columns at a time."""
+    for columns in blocks.row_blocks(len(u), 8.0 * len(u)):
+        G[:, columns] -= np.outer(u, u[columns])
+
+
+def _value_blocks(
+    functions: Callable[[Any], Array], samples: Samples, origin: Origin
+) -> Callable[[], Any]:
+    """Weighted values block by block; kept where the whole matrix fits in memory."""
+    n_rows, n_atoms = samples.X.shape[0], len(origin.atoms)
+    if blocks.fits(8.0 * n_rows * n_atoms):
+        whole = weighted_values(functions, samples, slice(0, n_rows), origin)
+        return lambda: (whole,)
+
+    def compute() -> Any:
+        for rows in blocks.row_blocks(n_rows, 8.0 * n_atoms):
+            yield weighted_values(functions, samples, rows, origin)
+
+    return compute

@@ -1,0 +1,426 @@
+"""Kernels: values whose body reads like their formula.
+
+===================  ==========================================  =====================
+name                 K(x, z)                                     class
+===================  ==========================================  =====================
+``linear``           x'z                                         `Linear`
+``polynomial``       (gamma x'z + coef0)^degree                  `Polynomial`
+``rbf``              exp(-gamma |x - z|^2)                       `RBF`
+``laplacian``        exp(-gamma |x - z|_1)                       `Laplacian`
+``sigmoid``          tanh(gamma x'z + coef0)                     `Sigmoid`
+``cosine``           x'z / (|x| |z|)                             `Cosine`
+``cosine_polynomial``  (x'z / (|x| |z|) + coef0)^degree          `CosinePolynomial`
+``precomputed``      column z of the given matrix                `Precomputed`
+a callable           function(X, Z)                              `FunctionKernel`
+===================  ==========================================  =====================
+
+The cosine polynomial is equation 19 of Kovacs and Kocsor, "Convex networks" (2006).
+
+A kernel is used in two steps: ``prepare(Z)`` computes once what depends on the centres only
+(norms, a common shift), ``evaluate(X, prepared)`` gives the matrix for a block of rows;
+``kernel(X, Z)`` does both. Rows may be dense or CSR; a CSR matrix is never made dense.
+
+Numerics. Squared distances are formed from rows shifted by the mean of the centres, so that
+data far from the origin lose nothing; values within rounding of zero become exactly zero, so
+that K(x, x) = 1 for the Gaussian. Values of the two exponential kernels below 1e-30 become
+zero: denormal numbers would slow every later product down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import manhattan_distances
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from pursuit.backend import Array, backend_of
+
+__all__ = [
+    "RBF",
+    "Cosine",
+    "CosinePolynomial",
+    "FunctionKernel",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Polynomial",
+    "Precomputed",
+    "Sigmoid",
+    "resolve_kernel",
+    "scale_gamma",
+]
+
+SMALLEST_VALUE = 1e-30
+
+
+class Kernel:
+    """Base of all kernels: ``kernel(X, Z)`` is the matrix K(x_i, z_k)."""
+
+    def __call__(self, X: Any, Z: Any) -> Array:
+        """Return the matrix of shape (n_rows, n_centres)."""
+        return self.evaluate(X, self.prepare(Z))
+
+    def prepare(self, Z: Any) -> Any:
+        """What depends on the centres alone."""
+        return Z
+
+    def evaluate(self, X: Any, prepared: Any) -> Array:
+        """Return the matrix for rows `X` and centres prepared by `prepare`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """K(x, z) = x'z."""
+
+    def evaluate(self, X: Any, Z: Any) -> Array:
+        """Inner products."""
+        return inner(X, Z)
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """K(x, z) = (gamma x'z + coef0)^degree."""
+
+    gamma: float = 1.0
+    degree: float = 3
+    coef0: float = 1.0
+
+    def evaluate(self, X: Any, Z: Any) -> Array:
+        """Powers of shifted inner products."""
+        return _power(_affine(inner(X, Z), self.gamma, self.coef0), self.degree)
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """K(x, z) = exp(-gamma |x - z|^2), the Gaussian kernel."""
+
+    gamma: float = 1.0
+
+    def prepare(self, Z: Any) -> Centres:
+        """Shifted centres and their squared norms."""
+        return shifted_centres(Z)
+
+    def evaluate(self, X: Any, centres: Centres) -> Array:
+        """Gaussian of the distances."""
+        return _exp_decay(squared_distances(X, centres), self.gamma)
+
+
+@dataclass(frozen=True)
+class Laplacian(Kernel):
+    """K(x, z) = exp(-gamma |x - z|_1)."""
+
+    gamma: float = 1.0
+
+    def evaluate(self, X: Any, Z: Any) -> Array:
+        """Exponential of the city-block distances."""
+        return _exp_decay(_city_block(X, Z), self.gamma)
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    """K(x, z) = tanh(gamma x'z + coef0); indefinite, which matching pursuit allows."""
+
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    def evaluate(self, X: Any, Z: Any) -> Array:
+        """Hyperbolic tangent of shifted inner products."""
+        argument = _affine(inner(X, Z), self.gamma, self.coef0)
+        return backend_of(argument).tanh(argument)
+
+
+@dataclass(frozen=True)
+class Cosine(Kernel):
+    """K(x, z) = x'z / (|x| |z|); zero where a vector is zero."""
+
+    def prepare(self, Z: Any) -> Any:
+        """Centres of unit length."""
+        return normalize(Z)
+
+    def evaluate(self, X: Any, unit_centres: Any) -> Array:
+        """Cosines."""
+        return inner(normalize(X), unit_centres)
+
+
+@dataclass(frozen=True)
+class CosinePolynomial(Kernel):
+    """K(x, z) = (x'z / (|x| |z|) + coef0)^degree (Kovacs and Kocsor 2006, eq. 19)."""
+
+    degree: float = 3
+    coef0: float = 1.0
+
+    def prepare(self, Z: Any) -> Any:
+        """Centres of unit length."""
+        return normalize(Z)
+
+    def evaluate(self, X: Any, unit_centres: Any) -> Array:
+        """Powers of shifted cosines."""
+        return _power(_affine(inner(normalize(X), unit_centres), 1.0, self.coef0), self.degree)
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """Rows are kernel values already; a centre is the index of a column."""
+
+    def evaluate(self, X: Any, columns: Array) -> Array:
+        """Return the chosen columns."""
+        chosen = X[:, columns]
+        return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen)
+
+
+@dataclass(frozen=True)
+class FunctionKernel(Kernel):
+    """A user's ``function(X, Z, **params) -> matrix``; it need not be symmetric or definite."""
+
+    function: Callable[..., Any]
+    params: Mapping[str, Any] | None = None
+
+    def evaluate(self, X: Any, Z: Any) -> Array:
+        """Call the function and check the shape of what it returns."""
+        values = np.asarray(self.function(X, Z, **(self.params or {})))
+        if values.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"kernel: the function returned an array of shape {values.shape} for "
+                f"{X.shape[0]} rows and {Z.shape[0]} centres; "
+                f"expected ({X.shape[0]}, {Z.shape[0]})"
+            )
+        return values
+
+
+class Centres(NamedTuple):
+    """Centres ready for squared distances: |x - z|^2 = [x - s, |x - s|^2, 1] @ matrix."""
+
+    shift: Array | None
+    matrix: Any
+    squared_norms: Array
+    largest_norm: float
+    tolerance: float
+
+
+def inner(X: Any, Z: Any) -> Array:
+    """Inner products x'z, dense, of dense or CSR rows."""
+    if sparse.issparse(X) or sparse.issparse(Z):
+        return np.asarray(safe_sparse_dot(X, Z.T, dense_output=True))
+    product: Array = X @ Z.T
+    return product
+
+
+def shifted_centres(Z: Any) -> Centres:
+    """Shift the centres by their mean (dense only) and fold their norms into one matrix."""
+    eps = float(np.finfo(Z.dtype).eps) if Z.dtype.kind == "f" else float(np.finfo(float).eps)
+    tolerance = eps * (8.0 + 4.0 * float(np.sqrt(Z.shape[1])))
+    if sparse.issparse(Z):
+        norms = row_norms(Z, squared=True)
+        return Centres(None, Z, norms, float(norms.max(initial=0.0)), tolerance)
+    xp = backend_of(Z)
+    shift = Z.mean(axis=0) if len(Z) else np.zeros(Z.shape[1], dtype=Z.dtype)
+    shifted = Z - shift
+    norms = xp.squared_norms(shifted)
+    matrix = xp.append_columns(-2.0 * shifted, (1.0, norms)).T
+    return Centres(shift, matrix, norms, float(norms.max(initial=0.0)), tolerance)
+
+
+def squared_distances(X: Any, centres: Centres) -> Array:
+    """|x_i - z_k|^2, never negative, exactly zero where it is zero to rounding.
+
+    One matrix product gives |x|^2 + |z|^2 - 2 x'z for shifted rows. Its rounding error is a
+    few units of |x|^2 + |z|^2, so entries below that are set to zero.
+    """
+    if centres.shift is None or sparse.issparse(X):
+        norms, distances = _distances_without_shift(X, centres)
+    else:
+        xp = backend_of(X)
+        shifted = X - centres.shift
+        norms = xp.squared_norms(shifted)
+        distances = xp.append_columns(shifted, (norms, 1.0)) @ centres.matrix
+    if not distances.size:
+        return distances
+    # Only entries below the loosest threshold are looked at one by one.
+    loosest = centres.tolerance * (norms.max() + centres.largest_norm)
+    near = np.flatnonzero(distances <= loosest)
+    if near.size:
+        rows, columns = np.divmod(near, distances.shape[1])
+        threshold = centres.tolerance * (norms[rows] + centres.squared_norms[columns])
+        flat = distances.reshape(-1)
+        flat[near[flat[near] <= threshold]] = 0.0
+    return distances
+
+
+def _distances_without_shift(X: Any, centres: Centres) -> tuple[Array, Array]:
+    """Squared norms of the rows and raw squared distances, for CSR rows or CSR centres."""
+    if centres.shift is None:
+        norms = row_norms(X, squared=True)
+        distances = -2.0 * inner(X, centres.matrix)
+        distances += norms[:, None]
+        distances += centres.squared_norms
+        return norms, distances
+    # CSR rows, dense centres: x'(z - s) and |x - s|^2 = |x|^2 - 2 x's + |s|^2.
+    shift = centres.shift
+    norms = row_norms(X, squared=True) - 2.0 * (X @ shift) + shift @ shift
+    distances = np.asarray(X @ centres.matrix[:-2])
+    distances -= shift @ centres.matrix[:-2]
+    distances += norms[:, None]
+    distances += centres.squared_norms
+    return norms, distances
+
+
+def _city_block(X: Any, Z: Any) -> Array:
+    """City-block distances of dense or CSR rows, in the type of `X`."""
+    if sparse.issparse(X) or sparse.issparse(Z):
+        return np.asarray(manhattan_distances(sparse.csr_matrix(X), sparse.csr_matrix(Z)))
+    return np.asarray(cdist(X, Z, "cityblock"), dtype=X.dtype)
+
+
+def _exp_decay(distances: Array, gamma: float) -> Array:
+    """exp(-gamma distances) in place, values below 1e-30 flushed to zero."""
+    largest = float(np.finfo(distances.dtype).max)
+    with np.errstate(over="ignore"):
+        distances *= -min(gamma, largest)
+    values = backend_of(distances).exp(distances)
+    if values.size and values.min() < SMALLEST_VALUE:
+        values[values < SMALLEST_VALUE] = 0.0
+    return values
+
+
+def _affine(values: Array, scale: float, shift: float) -> Array:
+    """Scale * values + shift, in place."""
+    values *= scale
+    values += shift
+    return values
+
+
+def _power(values: Array, degree: float) -> Array:
+    """values^degree; a whole degree stays exact for negative values."""
+    whole = int(degree)
+    if whole != degree or not 1 <= whole <= 8:
+        powered: Array = values**degree
+        return powered
+    result = values if whole == 1 else values * values
+    for _ in range(whole - 2):
+        result *= values
+    return result
+
+
+def scale_gamma(X: Any, sample_weight: Array | None = None) -> float:
+    """Return 1 / (n_features Var(X)), scikit-learn's ``gamma="scale"``, for weighted rows.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        The rows.
+    sample_weight : ndarray of shape (n_samples,), optional
+        A weight of 2 counts as the row twice.
+
+    Returns
+    -------
+    gamma : float
+        1.0 where all entries are equal.
+    """
+    weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    n_entries = float(weights.sum()) * X.shape[1]
+    if sparse.issparse(X):
+        mean = float(weights @ (X @ np.ones(X.shape[1]))) / n_entries
+        variance = float(weights @ row_norms(X, squared=True)) / n_entries - mean**2
+    else:
+        centre = float(np.asarray(X[0], dtype=np.float64).mean())
+        first = second = 0.0
+        for start in range(0, X.shape[0], 4096):
+            block = np.asarray(X[start : start + 4096], dtype=np.float64) - centre
+            weight = weights[start : start + 4096]
+            first += float(weight @ block.sum(axis=1))
+            second += float(weight @ np.einsum("ij,ij->i", block, block))
+        variance = second / n_entries - (first / n_entries) ** 2
+    return float(1.0 / (X.shape[1] * variance)) if variance > 0 else 1.0
+
+
+def _resolve_gamma(gamma: float | str, X: Any, sample_weight: Array | None) -> float:
+    """A number for ``"scale"``, ``"auto"`` or a positive number."""
+    if isinstance(gamma, str):
+        if gamma == "scale":
+            return scale_gamma(X, sample_weight)
+        if gamma == "auto":
+            return 1.0 / X.shape[1]
+        raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}")
+    value = float(gamma)
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"gamma must be a positive finite number, got {gamma!r}")
+    return value
+
+
+def resolve_kernel(
+    kernel: Any,
+    X: Any,
+    sample_weight: Array | None = None,
+    *,
+    gamma: float | str = "scale",
+    degree: float = 3,
+    coef0: float = 1,
+    kernel_params: Mapping[str, Any] | None = None,
+) -> Kernel:
+    """Turn the kernel arguments of an estimator into a kernel value.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        A name from the table at the top of this module (``"poly"`` is ``"polynomial"``), a
+        kernel of this module, which is returned as it is, or a callable
+        ``(X, Z, **kernel_params) -> matrix``.
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        Training rows, for ``gamma="scale"``.
+    sample_weight : ndarray of shape (n_samples,), optional
+        Weights of the rows, for ``gamma="scale"``.
+    gamma, degree, coef0 : float
+        Parameters of the named kernels.
+    kernel_params : mapping, optional
+        Keyword arguments of a callable.
+
+    Returns
+    -------
+    kernel : Kernel
+        A frozen value with all numbers resolved.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or a parameter is out of range; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.kernels import resolve_kernel
+    >>> resolve_kernel("rbf", np.array([[0.0], [2.0]]))
+    RBF(gamma=1.0)
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return FunctionKernel(kernel, dict(kernel_params) if kernel_params else None)
+    if kernel_params:
+        raise ValueError("kernel_params is only for a callable kernel")
+
+    def width() -> float:
+        return _resolve_gamma(gamma, X, sample_weight)
+
+    named: dict[str, Callable[[], Kernel]] = {
+        "linear": Linear,
+        "polynomial": lambda: Polynomial(width(), degree, float(coef0)),
+        "poly": lambda: Polynomial(width(), degree, float(coef0)),
+        "rbf": lambda: RBF(width()),
+        "laplacian": lambda: Laplacian(width()),
+        "sigmoid": lambda: Sigmoid(width(), float(coef0)),
+        "cosine": Cosine,
+        "cosine_polynomial": lambda: CosinePolynomial(degree, float(coef0)),
+        "precomputed": Precomputed,
+    }
+    if not isinstance(kernel, str) or kernel not in named:
+        raise ValueError(
+            f"kernel must be one of {sorted(named)}, a pursuit kernel or a callable, got {kernel!r}"
+        )
+    return named[kernel]()
