@@ -34,13 +34,17 @@ PAPERS = (
 # modules of one layer know each other, and no algorithm imports another.
 LAYERS = (
     ("backend",),
-    ("kernels", "losses", "stopping", "bounds", "calibration"),
+    ("kernels", "losses", "stopping", "bounds", "calibration", "parameters"),
     ("blocks", "dictionary", "pivoting", "margin"),
     ("gram",),
     ("expansion",),
+    ("estimator", "path_losses"),
     PAPERS,
-    ("displays", "datasets", "model_file", "tables"),
+    ("displays", "datasets", "tables", "value_tree"),
+    ("model_file",),
     ("__init__",),
+    ("table_model",),
+    ("table_fit",),
     ("cli",),
 )
 HEIGHT = {module: height for height, layer in enumerate(LAYERS) for module in layer}
@@ -56,10 +60,10 @@ HOMES = {
     "click": {"cli"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "skops": {"cli"},
-    "skrub": {"cli", "tables"},
-    "pandas": {"cli", "datasets", "tables"},
-    "polars": {"cli", "datasets", "tables"},
+    "skops": {"table_model"},
+    "skrub": {"tables", "table_model"},
+    "pandas": {"tables", "table_model"},
+    "polars": {"cli", "datasets", "tables", "table_model", "table_fit"},
 }
 
 MAY_PRINT = {"cli"}
