@@ -3,18 +3,29 @@
 import io
 import json
 import os
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from test_value_tree import Holder, Pair, assert_same, holding, known_classes
 
-from pursuit import model_file
+from pursuit import (
+    KernelMatchingPursuitClassifier,
+    KernelMatchingPursuitClassifierCV,
+    KernelMatchingPursuitRegressor,
+    KernelMatchingPursuitRegressorCV,
+    kernels,
+    model_file,
+)
 from pursuit.model_file import (
     ModelFileError,
     describe,
@@ -423,3 +434,171 @@ def test_path_as_text(tmp_path):
     save(holding(1), path)
     assert load(path).value_ == 1
     assert Path(path).exists()
+
+
+# The package's own estimators
+
+IRIS, SPECIES = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"], dtype=object)[SPECIES]
+TABLE = pd.DataFrame(IRIS, columns=["a", "b", "c", "d"])
+SPARSE = sparse.csr_matrix(np.where(IRIS > 1.5, IRIS, 0.0))
+AGES, PROGRESS = load_diabetes(return_X_y=True)
+AGES = AGES[:150]
+TARGETS = np.column_stack([PROGRESS[:150], AGES[:, 2]])
+Classifier, Regressor = KernelMatchingPursuitClassifier, KernelMatchingPursuitRegressor
+ClassifierCV, RegressorCV = KernelMatchingPursuitClassifierCV, KernelMatchingPursuitRegressorCV
+
+CASES = {
+    "prefit": (Classifier(12), IRIS, SPECIES),
+    "backfit": (Classifier(12, fitting="backfit"), IRIS, SPECIES),
+    "basic": (Classifier(12, fitting="basic"), IRIS, SPECIES),
+    "two classes": (Classifier(12), IRIS, SPECIES == 1),
+    "one-vs-rest": (Classifier(12, multi_class="ovr"), IRIS, NAMES),
+    "one-vs-rest basic": (Classifier(12, multi_class="ovr", fitting="basic"), IRIS, SPECIES),
+    "own budgets": (Classifier(np.array([2, 5, 4]), multi_class="ovr"), IRIS, SPECIES),
+    "table and names": (Classifier(12, class_weight={"setosa": 2.0}), TABLE, NAMES),
+    "class weights by number": (Classifier(12, class_weight={0: 2, 1: 1, 2: 0.5}), IRIS, SPECIES),
+    "float32": (Classifier(12), IRIS.astype(np.float32), SPECIES),
+    "fortran": (Classifier(12), np.asfortranarray(IRIS), SPECIES),
+    "sparse": (Classifier(12), SPARSE, SPECIES),
+    "sparse long": (Classifier(12), sparse.csr_array(SPARSE, dtype=np.float32), SPECIES),
+    "precomputed": (Classifier(3, kernel="precomputed"), IRIS @ IRIS.T, SPECIES),
+    "centres": (Classifier(12, dictionary=IRIS[::10] + 0.1), IRIS, SPECIES),
+    "table of centres": (Classifier(12, dictionary=TABLE[::10]), TABLE, SPECIES),
+    "leave-one-out": (Classifier(12, early_stopping="loo"), IRIS, SPECIES),
+    "held-out": (Classifier(12, early_stopping=True, random_state=0), IRIS, SPECIES),
+    "subset": (Classifier(5, n_candidates=0.2, random_state=np.random.RandomState(0)), IRIS, NAMES),
+    "ridge": (Classifier(12, alpha=0.1, fit_intercept=False), IRIS, SPECIES),
+    "laplacian": (Classifier(12, kernel="laplacian", gamma=0.3), IRIS, SPECIES),
+    "polynomial": (Classifier(12, kernel="polynomial", gamma=0.1), IRIS, SPECIES),
+    "sigmoid": (Classifier(12, kernel="sigmoid", gamma=0.01), IRIS, SPECIES),
+    "cosine": (Classifier(8, kernel=kernels.CosinePolynomial(2, 0.5)), IRIS, SPECIES),
+    "linear": (Classifier(2, kernel=kernels.Linear()), IRIS, SPECIES),
+    "classifier cv": (ClassifierCV(12, cv=3, gammas=[0.1, 1.0]), IRIS, NAMES),
+    "regressor": (Regressor(12), AGES, TARGETS[:, 0]),
+    "regressor basic": (Regressor(12, fitting="basic"), AGES, TARGETS[:, 0]),
+    "two targets": (Regressor(12), AGES, TARGETS),
+    "regressor cv": (RegressorCV(12, cv=3, gammas=np.array([0.1, 1.0])), AGES, TARGETS),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def fitted(request):
+    model, X, y = CASES[request.param]
+    return model.fit(X, y), X
+
+
+def outputs(model, X):
+    """Every prediction that a model can give, by name."""
+    methods = ("predict", "decision_function", "predict_proba")
+    values = {name: getattr(model, name)(X) for name in methods if hasattr(model, name)}
+    return {"expansion": model.expansion_(np.asarray(X) if X is TABLE else X), **values}
+
+
+def test_real_model_round_trip(path, fitted):
+    model, X = fitted
+    save(model, path)
+    loaded = load(path)
+    assert type(loaded) is type(model)
+    for (name, value), (_, expected) in zip(
+        outputs(loaded, X).items(), outputs(model, X).items(), strict=True
+    ):
+        assert_array_equal(value, expected, strict=True, err_msg=name)
+    for stage, expected in zip(loaded.staged_predict(X), model.staged_predict(X), strict=True):
+        assert_array_equal(stage, expected, strict=True)
+    half, expected = loaded.truncate(model.n_iter_ // 2), model.truncate(model.n_iter_ // 2)
+    assert_array_equal(half.predict(X), expected.predict(X), strict=True)
+    assert vars(loaded).keys() == vars(model).keys()
+    again = path.with_suffix(".again")
+    save(loaded, again)
+    if not isinstance(model.random_state, np.random.RandomState):
+        assert again.read_bytes() == path.read_bytes()
+
+
+def test_real_model_without_its_path(path, fitted):
+    model, X = fitted
+    save(model, path)
+    complete = path.stat().st_size
+    save(model, path, staged=False)
+    assert path.stat().st_size < complete
+    loaded = load(path)
+    assert_array_equal(loaded.predict(X), model.predict(X), strict=True)
+    with pytest.raises(ValueError, match="staged=False"):
+        next(loaded.staged_predict(X))
+    with pytest.raises(ValueError, match="staged=False"):
+        loaded.truncate(1)
+
+
+def test_real_model_is_described(path, fitted):
+    model, _ = fitted
+    save(model, path)
+    about = describe(path)
+    assert about["class"] == type(model).__name__
+    assert about["params"].keys() == model.get_params(deep=False).keys()
+    assert about["shapes"]["dual_coef_"] == model.dual_coef_.shape
+    assert about["fitted"]["kernel_"] == repr(model.kernel_)
+    assert about["fitted"]["stop_reason_"] == model.stop_reason_
+    assert about["fitted"]["n_components_"] == model.n_components_
+
+
+PREDICT = """
+import sys, pathlib, numpy as np
+from pursuit import load
+for path in pathlib.Path(sys.argv[1]).glob("*.pursuit"):
+    X = np.load(path.with_suffix(".npy"))
+    np.save(path.with_suffix(".out.npy"), load(path).expansion_(X))
+"""
+
+
+def test_fresh_process_gives_the_same_bits(tmp_path):
+    expected = {}
+    for number, (model, X, y) in enumerate(CASES.values()):
+        if isinstance(X, np.ndarray):
+            path = tmp_path / f"{number}.pursuit"
+            save(model.fit(X, y), path)
+            np.save(path.with_suffix(".npy"), X)
+            expected[path.with_suffix(".out.npy")] = model.expansion_(X)
+    subprocess.run([sys.executable, "-c", PREDICT, str(tmp_path)], check=True)
+    for path, values in expected.items():
+        assert_array_equal(np.load(path), values, strict=True)
+    assert len(expected) > 20
+
+
+def test_size_does_not_depend_on_the_number_of_training_rows(path):
+    rng = np.random.default_rng(0)
+    sizes = []
+    for n_rows in (100, 2000):
+        X = rng.normal(size=(n_rows, 20))
+        model = Classifier(20, early_stopping=True, random_state=0).fit(X, X[:, 0] > 0)
+        save(model.truncate(10), path)
+        sizes.append(path.stat().st_size)
+    assert abs(sizes[1] - sizes[0]) < 0.05 * sizes[0]
+
+
+def test_model_of_a_python_function_is_refused(path):
+    model = Classifier(3, kernel=lambda X, Z: X @ Z.T).fit(IRIS, SPECIES)
+    with pytest.raises(ValueError, match="parameter kernel is a Python function.*by name"):
+        save(model, path)
+    model = Classifier(3, kernel=kernels.FunctionKernel(np.inner)).fit(IRIS, SPECIES)
+    with pytest.raises(ValueError, match="parameter kernel is a Python function"):
+        save(model, path)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_damage_to_a_real_model_is_refused_or_harmless(path):
+    model = Classifier(8).fit(IRIS, NAMES)
+    save(model, path)
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for place in rng.integers(len(content), size=200):
+        damaged = bytearray(content)
+        damaged[place] ^= int(rng.integers(1, 256))
+        path.write_bytes(damaged)
+        try:
+            loaded = load(path)
+        except ModelFileError:
+            refused += 1
+        else:
+            assert_array_equal(loaded.predict_proba(IRIS), model.predict_proba(IRIS))
+    assert refused > 100

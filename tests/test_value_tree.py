@@ -149,6 +149,13 @@ def test_shared_array_is_stored_once_and_shared_again():
     assert first is second.first
 
 
+def test_shared_matrix_is_shared_again():
+    matrix = sparse.random(6, 9, 0.3, format="csr", random_state=0)
+    first, second, other = round_trip([matrix, matrix, matrix[:, :5]])
+    assert first is second
+    assert_array_equal(other.toarray(), matrix[:, :5].toarray())
+
+
 def test_other_sparse_formats_become_csr():
     matrix = sparse.random(6, 9, 0.3, format="csc", random_state=0)
     decoded = round_trip(matrix)

@@ -193,10 +193,16 @@ class Decoder:
         Gives the checked bytes of a member by its name.
     version : str
         The version of pursuit that wrote the tree, for messages.
+
+    Attributes
+    ----------
+    matrices : dict
+        The CSR matrices so far; nodes that share their members share the matrix.
     """
 
     def __init__(self, member: Callable[[str], bytes], version: str) -> None:
         self.version = version
+        self.matrices: dict[tuple[Any, ...], Any] = {}
         self._member = member
         self._arrays: dict[tuple[str, bool], npt.NDArray[Any]] = {}
         self._depth = 0
@@ -287,11 +293,15 @@ def _encode_csr(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
 
 
 def _decode_csr(decoder: Decoder, node: Node) -> Any:
-    parts = tuple(decoder.array(node[name]) for name in ("data", "indices", "indptr"))
-    make = sparse.csr_array if node["array"] else sparse.csr_matrix
-    matrix = make(parts, shape=tuple(node["shape"]))
-    matrix.check_format(full_check=True)  # an index out of bounds would read foreign memory
-    return matrix
+    names = ("data", "indices", "indptr")
+    key = (*(node[name]["member"] for name in names), *node["shape"], node["array"])
+    if key not in decoder.matrices:
+        make = sparse.csr_array if node["array"] else sparse.csr_matrix
+        parts = tuple(decoder.array(node[name]) for name in names)
+        matrix = make(parts, shape=tuple(node["shape"]))
+        matrix.check_format(full_check=True)  # an index out of bounds would read foreign memory
+        decoder.matrices[key] = matrix
+    return decoder.matrices[key]
 
 
 def _encode_value(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:

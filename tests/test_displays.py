@@ -1,0 +1,311 @@
+"""The displays draw the numbers of the model, and say clearly what they cannot draw."""
+
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, make_blobs, make_moons
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import scale
+
+from pursuit import (
+    KernelMatchingPursuitClassifier,
+    KernelMatchingPursuitClassifierCV,
+    KernelMatchingPursuitRegressor,
+    KernelMatchingPursuitRegressorCV,
+    PursuitPathDisplay,
+    SupportDisplay,
+)
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402 the back end is chosen first
+from matplotlib.colors import to_hex  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X), np.array(["malignant", "benign"])[y]
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(120, noise=0.2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def waves():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (120, 2))
+    return X, np.sin(X[:, 0]) * np.cos(X[:, 1])
+
+
+def legend_of(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+# The path
+
+
+def test_path_shows_training_and_leave_one_out(cancer):
+    model = KernelMatchingPursuitClassifier(15, early_stopping="loo").fit(*cancer)
+    display = PursuitPathDisplay.from_estimator(model)
+    assert list(display.lines_) == ["train_loss", "leave_one_out_loss"]
+    for name in ("train_loss", "leave_one_out_loss"):
+        steps, losses = display.lines_[name].get_data()
+        path = getattr(model, f"{name}_path_")
+        assert_array_equal(steps, np.arange(1, len(path) + 1))
+        assert_array_equal(losses, path)
+    assert display.ax_.get_yscale() == "log"
+    assert display.ax_.get_title() == "KernelMatchingPursuitClassifier"
+    assert display.ax_.get_xlabel() == "Number of kernel functions"
+    assert display.marker_.get_xdata()[0] == model.n_iter_
+    assert legend_of(display) == [
+        "Training",
+        "Leave-one-out",
+        f"Model: {model.n_components_} kernel functions",
+    ]
+
+
+def test_path_shows_held_out_and_test_losses(cancer):
+    X, y = cancer
+    model = KernelMatchingPursuitClassifier(15, early_stopping=True, random_state=0)
+    model.fit(X[:400], y[:400])
+    display = PursuitPathDisplay.from_estimator(model, X[400:], y[400:], name="Cancer")
+    assert list(display.lines_) == ["train_loss", "validation_loss", "test_loss"]
+    assert_array_equal(display.validation_loss, model.validation_loss_path_)
+    signs = np.where(y[400:] == model.classes_[1], 1.0, -1.0)
+    final = np.mean((signs - model.decision_function(X[400:])) ** 2)
+    assert len(display.test_loss) == model.n_iter_
+    assert_allclose(display.test_loss[-1], final, rtol=1e-10)
+    assert display.ax_.get_title() == "Cancer"
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("multi_class", ["shared", "ovr"])
+def test_loss_on_the_training_rows_is_the_training_loss(n_classes, multi_class):
+    X, y = make_blobs(90, centers=n_classes, cluster_std=4.0, random_state=0)
+    model = KernelMatchingPursuitClassifier(9, multi_class=multi_class).fit(X, y)
+    display = PursuitPathDisplay.from_estimator(model, X, y)
+    assert_allclose(display.test_loss, model.train_loss_path_[: model.n_iter_], rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_loss_of_a_regressor_on_its_training_rows(waves, n_targets):
+    X, y = waves
+    Y = y if n_targets == 1 else np.column_stack([y, 3.0 * y + X[:, 0]])
+    model = KernelMatchingPursuitRegressor(9).fit(X, Y)
+    display = PursuitPathDisplay.from_estimator(model, X, Y)
+    assert_allclose(display.test_loss, model.train_loss_path_, rtol=1e-8)
+    if n_targets == 1:
+        column = PursuitPathDisplay.from_estimator(model, X, Y[:, None])
+        assert_array_equal(column.test_loss, display.test_loss)
+
+
+@pytest.mark.parametrize(
+    "estimator", [KernelMatchingPursuitClassifierCV, KernelMatchingPursuitRegressorCV]
+)
+def test_path_of_cross_validation_is_that_of_the_chosen_gamma(moons, estimator):
+    model = estimator(8, gammas=[0.1, 1.0, 5.0], cv=3).fit(*moons)
+    folds = model.cv_loss_path_[list(model.gammas_).index(model.gamma_)]
+    display = PursuitPathDisplay.from_estimator(model)
+    assert_array_equal(display.lines_["fold_losses"].get_ydata(), folds.mean(axis=0))
+    corners = display.band_.get_paths()[0].vertices
+    assert corners[:, 1].min() == folds.min()
+    assert corners[:, 1].max() == folds.max()
+    assert "Range of 3 folds" in legend_of(display)
+
+
+def test_steps_that_are_not_functions_are_called_steps(moons):
+    model = KernelMatchingPursuitClassifier(60, fitting="basic", gamma=0.5).fit(*moons)
+    assert model.n_components_ < model.n_iter_
+    display = PursuitPathDisplay.from_estimator(model)
+    assert display.ax_.get_xlabel() == "Step"
+    assert legend_of(display)[-1] == f"Model: {model.n_components_} kernel functions"
+
+
+def test_scale_of_the_losses():
+    positive, zero = [3.0, 1.0], [3.0, 0.0]
+    assert PursuitPathDisplay(train_loss=positive).plot().ax_.get_yscale() == "log"
+    assert PursuitPathDisplay(train_loss=zero).plot().ax_.get_yscale() == "linear"
+    assert PursuitPathDisplay(train_loss=positive).plot(log=False).ax_.get_yscale() == "linear"
+    mixed = PursuitPathDisplay(train_loss=zero, validation_loss=positive)
+    assert mixed.plot().ax_.get_yscale() == "linear"
+    assert mixed.plot(log=True).ax_.get_yscale() == "log"
+
+
+def test_tick_labels_are_plain_numbers():
+    display = PursuitPathDisplay(train_loss=np.geomspace(0.4, 0.02, 30)).plot()
+    display.figure_.canvas.draw()
+    labels = [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    assert {"0.02", "0.05", "0.1", "0.2"} <= set(labels)
+
+
+def test_path_on_given_axes_with_given_looks():
+    _, ax = plt.subplots()
+    display = PursuitPathDisplay(train_loss=[2.0, 1.0], n_iter=1, n_components=1)
+    assert display.plot(ax, linewidth=5) is display
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    assert display.lines_["train_loss"].get_linewidth() == 5
+    assert legend_of(display)[-1] == "Model: 1 kernel function"
+    assert PursuitPathDisplay(train_loss=[2.0, 1.0]).plot(ax).marker_ is None
+
+
+def test_lines_differ_in_colour():
+    names = ("train_loss", "validation_loss", "leave_one_out_loss", "test_loss")
+    display = PursuitPathDisplay(**{name: [2.0, 1.0] for name in names}).plot()
+    assert len({to_hex(line.get_color()) for line in display.lines_.values()}) == 4
+
+
+def test_path_refuses_what_has_none(moons):
+    X, y = moons
+    with pytest.raises(NotFittedError):
+        PursuitPathDisplay.from_estimator(KernelMatchingPursuitClassifier())
+    with pytest.raises(ValueError, match="LinearRegression, which has no path of losses"):
+        PursuitPathDisplay.from_estimator(LinearRegression().fit(X, y))
+    model = KernelMatchingPursuitClassifier(3).fit(X, y)
+    with pytest.raises(ValueError, match="X and y must be given together"):
+        PursuitPathDisplay.from_estimator(model, X)
+    with pytest.raises(ValueError, match="y has the label 7, which the model does not know"):
+        PursuitPathDisplay.from_estimator(model, X, y + 7)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        PursuitPathDisplay.from_estimator(model, X, y[:5])
+
+
+# The support
+
+
+def test_support_of_two_classes(moons):
+    X, y = moons
+    model = KernelMatchingPursuitClassifier(10, gamma=2.0).fit(X, y)
+    display = SupportDisplay.from_estimator(model, X, y, grid_resolution=20)
+    grid = np.column_stack([display.xx0.ravel(), display.xx1.ravel()])
+    assert_array_equal(display.response.ravel(), model.decision_function(grid))
+    assert display.xx0.min() < X[:, 0].min()
+    assert display.xx1.max() > X[:, 1].max()
+    assert_array_equal(display.support_.get_offsets(), X[model.support_])
+    for label, points in enumerate(display.points_):
+        assert_array_equal(points.get_offsets(), X[y == label])
+    assert legend_of(display) == ["0", "1", "10 kernel functions"]
+    assert display.ax_.get_xlabel() == "Feature 0"
+
+
+def test_support_of_a_float32_model(moons):
+    X, y = moons
+    model = KernelMatchingPursuitClassifier(10, gamma=2.0).fit(X.astype(np.float32), y)
+    display = SupportDisplay.from_estimator(model, X, y, grid_resolution=20)
+    grid = np.column_stack([display.xx0.ravel(), display.xx1.ravel()]).astype(np.float32)
+    assert_array_equal(display.response.ravel(), model.decision_function(grid))
+
+
+def test_circles_grow_with_the_coefficient(moons):
+    X, y = moons
+    model = KernelMatchingPursuitClassifier(10, gamma=2.0).fit(X, y)
+    display = SupportDisplay.from_estimator(
+        model, X, y, grid_resolution=20, circle_size=500.0, point_size=10.0
+    )
+    areas, strength = display.support_.get_sizes(), np.abs(model.dual_coef_[0])
+    assert_array_equal(np.argsort(areas), np.argsort(strength))
+    assert_allclose(areas.max(), 500.0)
+    assert areas.min() > 30.0
+
+
+def test_support_of_several_classes_with_labels_and_names():
+    X, y = make_blobs(150, centers=10, cluster_std=1.0, random_state=0)
+    labels = np.array(list("zyxwvutsrq"))[y]
+    table = pd.DataFrame(X, columns=["length", "width"])
+    model = KernelMatchingPursuitClassifier(20, gamma=0.1).fit(table, labels)
+    display = SupportDisplay.from_estimator(model, table, labels, grid_resolution=20)
+    grid = pd.DataFrame(
+        np.column_stack([display.xx0.ravel(), display.xx1.ravel()]), columns=table.columns
+    )
+    shown = model.classes_[display.response.argmax(axis=0).ravel()]
+    assert_array_equal(shown, model.predict(grid))
+    assert legend_of(display) == [*sorted("zyxwvutsrq"), "20 kernel functions"]
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("length", "width")
+    looks = {
+        (to_hex(points.get_facecolor()[0]), len(points.get_paths()[0].vertices))
+        for points in display.points_
+    }
+    assert len(looks) > len({colour for colour, _ in looks}) == 8
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_support_of_a_regressor(waves, kind):
+    X, y = waves
+    model = KernelMatchingPursuitRegressor(10, gamma=0.5).fit(kind(X), y)
+    display = SupportDisplay.from_estimator(model, kind(X), y, grid_resolution=20)
+    grid = np.column_stack([display.xx0.ravel(), display.xx1.ravel()])
+    assert_allclose(display.response.ravel(), model.predict(grid), rtol=1e-12, atol=1e-14)
+    assert_array_equal(display.points_[0].get_array(), y)
+    assert_array_equal(display.support_.get_offsets(), X[model.support_])
+    bar = display.figure_.axes[1]
+    assert bar.get_ylabel() == "Prediction"
+
+
+def test_support_on_given_centres_and_axes(moons):
+    X, y = moons
+    centres = np.array([[5.0, 5.0], [0.0, 0.0], [1.0, 0.5]])
+    model = KernelMatchingPursuitClassifier(3, dictionary=centres).fit(X, y)
+    _, ax = plt.subplots()
+    display = SupportDisplay.from_estimator(model, X, y, grid_resolution=20, ax=ax, colorbar=False)
+    assert display.ax_ is ax
+    assert len(display.figure_.axes) == 1
+    assert_array_equal(display.support_.get_offsets(), model.support_vectors_)
+    assert display.xx0.max() > 5.0
+
+
+def test_constant_target_is_drawn(waves):
+    X, _ = waves
+    with pytest.warns(UserWarning):
+        model = KernelMatchingPursuitRegressor(5).fit(X, np.zeros(len(X)))
+    display = SupportDisplay.from_estimator(model, X, np.zeros(len(X)), grid_resolution=5)
+    assert_array_equal(display.response, np.zeros((5, 5)))
+
+
+def test_support_refuses_other_numbers_of_features_and_targets(cancer, waves, moons):
+    X, y = waves
+    model = KernelMatchingPursuitClassifier(3).fit(*cancer)
+    with pytest.raises(ValueError, match=r"2 features; this .*Classifier was trained on 30$"):
+        SupportDisplay.from_estimator(model, *cancer)
+    model = KernelMatchingPursuitRegressor(3).fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match=r"draws one target; this .*Regressor has 2"):
+        SupportDisplay.from_estimator(model, X, y)
+    model = KernelMatchingPursuitRegressor(1, kernel="precomputed").fit(np.eye(2), [0.0, 1.0])
+    with pytest.raises(ValueError, match="2 precomputed kernel values"):
+        SupportDisplay.from_estimator(model, np.eye(2), [0.0, 1.0])
+    model = KernelMatchingPursuitRegressor(3).fit(X, y)
+    with pytest.raises(ValueError, match="X has 3 columns"):
+        SupportDisplay.from_estimator(model, np.zeros((4, 3)), np.zeros(4))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SupportDisplay.from_estimator(model, X, y[:5])
+    with pytest.raises(NotFittedError):
+        SupportDisplay.from_estimator(KernelMatchingPursuitRegressor(), X, y)
+
+
+# Without matplotlib
+
+
+def test_missing_matplotlib_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r'pip install "pursuit\[plot\]"'):
+        PursuitPathDisplay(train_loss=[1.0]).plot()
+
+
+def test_importing_the_displays_does_not_import_matplotlib():
+    code = "import sys, pursuit.displays; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
