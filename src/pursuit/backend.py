@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import blas, solve_triangular
+from scipy.linalg import blas, cholesky, solve_triangular
 
 __all__ = ["Array", "Backend", "NumpyBackend", "backend_of"]
 
@@ -59,6 +59,15 @@ class Backend(Protocol):
 
     def mirror(self, gram: Array) -> None:
         """Copy the upper triangle of `gram` onto the lower one."""
+
+    def subtract_outer(self, gram: Array, vector: Array) -> None:
+        """``gram -= outer(vector, vector)``, in place."""
+
+    def cholesky(self, gram: Array) -> Array:
+        """Upper triangular R with R'R = `gram`, of which the lower triangle is read."""
+
+    def solve_transposed(self, factor: Array, right: Array) -> Array:
+        """X with ``factor.T @ X = right`` for an upper triangular factor."""
 
     def solve_upper(self, factor: Array, right: Array) -> Array:
         """X with ``factor @ X = right`` for an upper triangular factor."""
@@ -117,14 +126,11 @@ class NumpyBackend:
     def add_gram(self, gram: Array, block: Array) -> None:
         """``gram += block.T @ block`` with float64 sums (upper triangle only).
 
-        A float64 block goes through the symmetric rank-k update (half the arithmetic of a
-        product) straight into `gram`. A float32 block is multiplied in float32 and the
-        product is added in float64.
+        The symmetric rank-k update of BLAS: half the arithmetic of a product. A float32 block
+        is widened first: float32 products would bury the small residual norms of a long path.
         """
-        if block.dtype == np.float64:
-            blas.dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=1)
-        else:
-            gram += block.T @ block
+        wide = np.asarray(block, dtype=np.float64)
+        blas.dsyrk(1.0, wide.T, beta=1.0, c=gram, overwrite_c=1)
 
     def mirror(self, gram: Array) -> None:
         """Copy the upper triangle of `gram` onto the lower one, tile by tile."""
@@ -134,6 +140,20 @@ class NumpyBackend:
             tile = gram[rows, rows]
             tile[:] = np.triu(tile) + np.triu(tile, 1).T
             gram[rows.stop :, rows] = gram[rows, rows.stop :].T
+
+    def subtract_outer(self, gram: Array, vector: Array) -> None:
+        """``gram -= outer(vector, vector)``, in place."""
+        blas.dger(-1.0, vector, vector, a=gram, overwrite_a=1)
+
+    def cholesky(self, gram: Array) -> Array:
+        """Upper triangular R with R'R = `gram`, of which the lower triangle is read."""
+        factor: Array = cholesky(gram, lower=True, check_finite=False).T
+        return factor
+
+    def solve_transposed(self, factor: Array, right: Array) -> Array:
+        """X with ``factor.T @ X = right`` for an upper triangular factor."""
+        solution: Array = solve_triangular(factor, right, trans="T", check_finite=False)
+        return solution
 
     def solve_upper(self, factor: Array, right: Array) -> Array:
         """X with ``factor @ X = right`` for an upper triangular factor."""

@@ -9,7 +9,7 @@ core. Block and chunk sizes change results by rounding only.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 from pursuit.backend import Array
 
-__all__ = ["evaluate", "fits", "n_threads", "row_blocks"]
+__all__ = ["evaluate", "fits", "for_each", "n_threads", "row_blocks"]
 
 BLOCK_SHARE = 0.25
 CHUNK_BYTES = 1 << 21
@@ -103,11 +103,26 @@ def evaluate(functions: Functions, X: Any, n_columns: int) -> Array:
     def fill(rows: slice) -> None:
         values[rows] = functions(X[rows])
 
-    workers = min(n_threads(), len(chunks))
-    if workers < 2:
-        for rows in chunks[1:]:
-            fill(rows)
-        return values
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-        list(pool.map(fill, chunks[1:]))
+    for_each(fill, chunks[1:])
     return values
+
+
+def for_each(task: Callable[[Any], None], items: Sequence[Any], *, parallel: bool = True) -> None:
+    """Run `task` on every item, on all cores with one BLAS thread each.
+
+    Parameters
+    ----------
+    task : callable
+        Must not touch what another item's task writes.
+    items : sequence
+        The items.
+    parallel : bool, default True
+        False runs them one after another, with the BLAS as it is.
+    """
+    workers = min(n_threads(), len(items)) if parallel else 1
+    if workers < 2:
+        for item in items:
+            task(item)
+        return
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        list(pool.map(task, items))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -225,10 +225,26 @@ def staged_values(path: CoefficientPath, values: Array) -> Iterator[Array]:
         yield outputs
 
 
+class HeldOut(NamedTuple):
+    """Outputs of a prefix on training rows and their leverages, both (n_rows, n_outputs)."""
+
+    outputs: Array
+    leverage: Array
+    targets: Array
+    target_mean: Array
+
+    def values(self) -> Array:
+        """Leave-one-out outputs, y_i - e_i / (1 - h_i)."""
+        slack = 1.0 - self.leverage
+        alone = slack < FULL_LEVERAGE
+        errors = (self.targets - self.outputs) / np.where(alone, 1.0, slack)
+        return np.where(alone, self.target_mean, self.targets - errors)
+
+
 def leave_one_out(
     path: CoefficientPath, values: Array, targets: Array, weights: Array, total_weight: float
-) -> Iterator[Array]:
-    """Leave-one-out outputs after 1, 2, ... steps, each of shape (n_rows, n_outputs).
+) -> Iterator[HeldOut]:
+    """Leave-one-out predictions after 1, 2, ... steps.
 
     With the atoms as chosen on all rows, y_i - e_i / (1 - h_i) is the output at row i of the
     model fitted without it. A row of weight 2 counts as two equal rows of which one is left
@@ -250,21 +266,18 @@ def leave_one_out(
 
     Yields
     ------
-    outputs : ndarray of shape (n_rows, n_outputs)
-        A new array each time.
+    held_out : HeldOut
+        Its ``values()`` are computed when asked for; the arrays change with the next step.
     """
-    unit = np.minimum(weights, 1.0)[:, None]
+    unit = np.minimum(weights, 1.0)
     q = orthogonal_values(path, values)
     base = unit / total_weight if total_weight else np.zeros_like(unit)
-    leverage = np.repeat(base, len(path.target_mean), axis=1)
+    leverage = np.tile(base[:, None], (1, len(path.target_mean)))
     outputs = np.tile(path.target_mean, (len(values), 1))
     taken = [0] * len(path.bases)
     for b in path.order:
         basis, n = path.bases[b], taken[b]
         outputs[:, basis.outputs] += np.outer(q[b][:, n], basis.targets[n])
-        leverage[:, basis.outputs] += unit * (q[b][:, n] ** 2)[:, None]
+        leverage[:, basis.outputs] += (unit * q[b][:, n] ** 2)[:, None]
         taken[b] += 1
-        slack = 1.0 - leverage
-        alone = slack < FULL_LEVERAGE
-        held_out = targets - (targets - outputs) / np.where(alone, 1.0, slack)
-        yield np.where(alone, path.target_mean, held_out)
+        yield HeldOut(outputs, leverage, targets, path.target_mean)

@@ -134,6 +134,9 @@ class NormalEquations:
 class CompleteGram:
     """Rows of a G held in memory (Gram route)."""
 
+    # Several pursuits may read it at once.
+    shareable = True
+
     def __init__(self, gram: Array, diagonal: Array, rank_tolerance: float) -> None:
         self._gram = gram
         self.diagonal = diagonal
@@ -162,6 +165,8 @@ class LazyGram:
     rank_tolerance : float
         See `pivoting`.
     """
+
+    shareable = False
 
     def __init__(
         self,
@@ -379,7 +384,7 @@ def normal_equations(
     if moments.gram is not None:
         G = moments.gram
         if centred:
-            _subtract_outer(G, c / root)
+            backend_of(G).subtract_outer(G, c / root)
         G[np.diag_indices_from(G)] += alpha
         gram = CompleteGram(G, diagonal, tolerance)
     else:
@@ -395,12 +400,6 @@ def normal_equations(
         weight,
         alpha,
     )
-
-
-def _subtract_outer(G: Array, u: Array) -> None:
-    """G -= u u', a few columns at a time."""
-    for columns in blocks.row_blocks(len(u), 8.0 * len(u)):
-        G[:, columns] -= np.outer(u, u[columns])
 
 
 def _value_blocks(

@@ -346,7 +346,7 @@ def _resolve_gamma(gamma: float | str, X: Any, sample_weight: Array | None) -> f
         if gamma == "scale":
             return scale_gamma(X, sample_weight)
         if gamma == "auto":
-            return 1.0 / X.shape[1]
+            return 1.0 / int(X.shape[1])
         raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}")
     value = float(gamma)
     if not (np.isfinite(value) and value > 0):

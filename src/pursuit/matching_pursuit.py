@@ -56,7 +56,7 @@ from sklearn.model_selection import check_cv, train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
-from pursuit import parameters
+from pursuit import blocks, parameters
 from pursuit.backend import Array
 from pursuit.dictionary import Atoms, Dictionary, given_centres, n_candidate_rows, training_rows
 from pursuit.estimator import ExpansionClassifier, ExpansionModel, ExpansionRegressor
@@ -131,10 +131,14 @@ class Search:
 
     def extend(self, n_steps: int) -> None:
         """Grow the model to `n_steps` steps in all, as far as its bases can."""
-        for b, pursuit in enumerate(self.pursuits):
-            wanted = int((self.order[:n_steps] == b).sum()) - len(pursuit.picks)
-            if wanted > 0 and self.reasons[b] is None:
-                self.reasons[b] = pursuit.extend(wanted)
+        lengths = np.bincount(self.order[:n_steps], minlength=len(self.pursuits))
+
+        def grow(b: int) -> None:
+            pursuit = self.pursuits[b]
+            if self.reasons[b] is None:
+                self.reasons[b] = pursuit.extend(int(lengths[b]) - len(pursuit.picks))
+
+        blocks.for_each(grow, range(len(self.pursuits)), parallel=self.equations.gram.shareable)
 
     def steps(self) -> Array:
         """The basis of each step taken so far."""
@@ -152,12 +156,7 @@ class Search:
         support, positions = _merge([p.picks for p in self.pursuits], order)
         equations = self.equations
         bases = tuple(
-            BasisPath(
-                np.array(at, dtype=int),
-                pursuit.factor(),
-                np.array(pursuit.targets).reshape(-1, len(outputs)),
-                outputs,
-            )
+            BasisPath(np.array(at, dtype=int), *pursuit.solution(), outputs)
             for at, pursuit, outputs in zip(positions, self.pursuits, self.outputs, strict=True)
         )
         path = CoefficientPath(bases, order, equations.atom_mean[support], equations.target_mean)
@@ -364,11 +363,10 @@ class _KernelMatchingPursuit(ExpansionModel):
         """Set a fraction of the rows aside where early stopping asks for it."""
         if self.early_stopping is not True or validation is not None:
             return rows, validation
-        codes = samples.Y[rows].argmax(axis=1) + (samples.Y[rows, 0] > 0)
         train, test = train_test_split(
             rows,
             test_size=self.validation_fraction,
-            stratify=codes if is_classifier(self) else None,
+            stratify=parameters.class_codes(samples.Y[rows]) if is_classifier(self) else None,
             random_state=self.random_state,
         )
         return np.sort(train), samples.take(np.sort(test))
@@ -546,7 +544,7 @@ class _ClassTargets(_KernelMatchingPursuit):
             )
         if (present == 0).any():
             self.classes_ = self.classes_[present > 0]
-            codes = np.cumsum(present > 0)[codes] - 1
+            codes = np.maximum(np.cumsum(present > 0)[codes] - 1, 0)
         self._class_weights = parameters.class_weights(
             self.class_weight, self.classes_, codes, weights
         )
@@ -730,9 +728,8 @@ class _CrossValidated(_KernelMatchingPursuit):
         """Training and test rows of each fold, rows of weight 0 left out."""
         positive = samples.weights > 0
         rows = np.flatnonzero(positive)
-        labels = samples.Y.argmax(axis=1) + (samples.Y[:, 0] > 0)
         classifier = is_classifier(self)
-        target = labels[rows] if classifier else samples.Y[rows, 0]
+        target = parameters.class_codes(samples.Y[rows]) if classifier else samples.Y[rows, 0]
         folds = check_cv(self.cv, target, classifier=classifier)
         splits = [(rows[train], rows[test]) for train, test in folds.split(rows, target)]
         if not all(len(train) and len(test) for train, test in splits):
@@ -778,7 +775,8 @@ class _CrossValidated(_KernelMatchingPursuit):
             search.extend(sum(budgets))
             path, support = search.path()
             on_test = held_out_losses(path, dictionary.atoms.take(support), samples.take(test))
-            constant = np.mean((samples.Y[test] - equations.target_mean) ** 2)
+            deviations = (samples.Y[test] - equations.target_mean) ** 2
+            constant = np.average(deviations.mean(axis=1), weights=samples.weights[test])
             losses.append(_padded(float(constant), on_test, sum(budgets)))
         return np.array(losses)
 

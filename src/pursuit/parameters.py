@@ -18,6 +18,7 @@ __all__ = [
     "check_real",
     "check_weights",
     "class_weights",
+    "class_codes",
     "signed_targets",
 ]
 
@@ -111,3 +112,11 @@ def signed_targets(codes: Array, n_classes: int) -> Array:
     targets = np.full((len(codes), n_classes), -1.0)
     targets[np.arange(len(codes)), codes] = 1.0
     return targets
+
+
+def class_codes(targets: Array) -> Array:
+    """Index of each row's class, from the targets that `signed_targets` gives."""
+    if targets.shape[1] == 1:
+        return (targets[:, 0] > 0).astype(int)
+    codes: Array = targets.argmax(axis=1)
+    return codes

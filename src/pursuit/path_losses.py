@@ -7,14 +7,17 @@ every prefix at once (see ``expansion.py``).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from pursuit import blocks
 from pursuit.backend import Array
 from pursuit.calibration import fit_inverse_temperature
 from pursuit.dictionary import Atoms
-from pursuit.expansion import BasisPath, CoefficientPath, leave_one_out, staged_values
+from pursuit.expansion import BasisPath, CoefficientPath, HeldOut, leave_one_out, staged_values
 from pursuit.gram import NormalEquations, Samples
+from pursuit.parameters import class_codes
 
 __all__ = ["held_out_losses", "inverse_temperatures", "leave_one_out_losses", "training_losses"]
 
@@ -74,8 +77,8 @@ def leave_one_out_losses(
     for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
         values = blocks.evaluate(functions, samples.X[rows], len(atoms))
         block = (samples.Y[rows], samples.weights[rows], weight if fit_intercept else 0.0)
-        for n, outputs in enumerate(leave_one_out(path, values, *block)):
-            errors = ((samples.Y[rows] - outputs) ** 2).mean(axis=1)
+        for n, held_out in enumerate(leave_one_out(path, values, *block)):
+            errors = ((samples.Y[rows] - held_out.values()) ** 2).mean(axis=1)
             losses[n] += float(samples.weights[rows] @ errors) / weight
     return losses
 
@@ -94,18 +97,19 @@ def inverse_temperatures(
         return np.empty((0, 2))
     few = np.unique(np.linspace(0, samples.X.shape[0] - 1, CALIBRATION_ROWS).astype(int))
     part = samples.take(few) if len(few) < samples.X.shape[0] else samples
-    codes = (part.Y[:, 0] > 0).astype(int) if part.Y.shape[1] == 1 else part.Y.argmax(axis=1)
+    codes = class_codes(part.Y)
     weight = float(samples.weights.sum()) if fit_intercept else 0.0
     values = blocks.evaluate(atoms.functions, part.X, len(atoms))
     fitted, scale, due = [], 1.0, 1
-    stages = (
+    stages: Iterator[Array | HeldOut] = (
         staged_values(path, values)
         if basic
         else leave_one_out(path, values, part.Y, part.weights, weight)
     )
-    for n, outputs in enumerate(stages, start=1):
+    for n, stage in enumerate(stages, start=1):
         if n == due:
-            scale = fit_inverse_temperature(outputs, codes, part.weights, scale)
+            decisions = stage.values() if isinstance(stage, HeldOut) else stage
+            scale = fit_inverse_temperature(decisions, codes, part.weights, scale)
             fitted.append((n, scale))
             due = n + 1 if n < 32 else n + max(1, n // 20)
     return np.array(fitted, dtype=float).reshape(-1, 2)

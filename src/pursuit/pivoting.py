@@ -9,7 +9,7 @@ symbol                name in code   shape and meaning
 nu[k]                 ``nu``         (M,)  |P_perp d_k|^2; starts at G[k,k]
 b[k,t]                ``cross``      (T, M)  <P_perp d_k, y_t>; starts at (D'Y)'
 V                     ``V``          (N, M)  V[n] = <q_n, d_k>, q_n the orthonormal basis
-z                     ``targets``    (N, T)  z[n,t] = <q_n, y_t>
+z                     ``z``          (N, T)  z[n,t] = <q_n, y_t>
 R                     ``factor``     (N, N)  upper triangular, R = V[:, picks]
 ====================  =============  ==========================================================
 
@@ -22,7 +22,10 @@ for G instead of the l x M dictionary matrix):
 The coefficients of the n-atom model solve ``R[:n,:n] alpha = z[:n]`` (eq. 6 and 7), and each
 step lowers the squared error by |z|^2.
 
-Pivot rules, all "argmax over the usable atoms":
+R and z of the chosen atoms are taken from G once more at the end, by a Cholesky factorisation
+of G[picks, picks] in float64; V and b serve the selection.
+
+Pivot rules, all "argmax over the usable atoms" (those that are not usable have nu = G = inf):
 
 ====================  =======================  ================================================
 ``prefit``            sum_t b^2 / nu           eq. 7, figure 3; orthogonal least squares
@@ -73,7 +76,8 @@ Rule = Callable[[Array, Array, Array, np.random.RandomState | None], Array]
 
 def _explained(cross: Array, norms: Array) -> Array:
     """Drop in squared error, sum_t b^2 / norm."""
-    explained: Array = (cross * cross).sum(axis=0) / norms
+    squares = cross[0] * cross[0] if len(cross) == 1 else (cross * cross).sum(axis=0)
+    explained: Array = squares / norms
     return explained
 
 
@@ -86,13 +90,13 @@ def _backfit(cross: Array, nu: Array, diagonal: Array, rng: np.random.RandomStat
 
 
 def _residual(cross: Array, nu: Array, diagonal: Array, rng: np.random.RandomState | None) -> Array:
-    return nu
+    return np.where(np.isinf(nu), -np.inf, nu)
 
 
 def _random(cross: Array, nu: Array, diagonal: Array, rng: np.random.RandomState | None) -> Array:
     if rng is None:
         raise ValueError("the random pivot rule needs a random state")
-    return np.asarray(np.log(nu) + rng.gumbel(size=nu.shape))
+    return np.where(np.isinf(nu), -np.inf, np.log(nu) + rng.gumbel(size=nu.shape))
 
 
 PIVOT_RULES: dict[str, Rule] = {
@@ -110,7 +114,7 @@ def first_best(scores: Array) -> int:
 
 
 class _Greedy:
-    """What the two pursuits share: picks, targets and the energy left.
+    """What the two pursuits share: picks and the energy left.
 
     Parameters
     ----------
@@ -131,25 +135,13 @@ class _Greedy:
         self.cross = np.array(cross, dtype=np.float64, order="C")
         self.total = float(energy.sum())
         self.picks: list[int] = []
-        self.targets: list[Array] = []
         self.gained = 0.0
         # An atom that is zero on all rows (after centring) can explain nothing.
-        self.usable = gram.diagonal > 0
+        usable = gram.diagonal > 0
         if barred is not None:
-            self.usable &= ~barred
-
-    def exhausted(self) -> bool:
-        """Whether the residual is zero to rounding."""
-        return self.total - self.gained <= ZERO_ENERGY * self.total
-
-    def _explains(self, pivot: int, scores: Array) -> bool:
-        """Whether the best atom lowers the error at all."""
-        return bool(scores[pivot] > ZERO_ENERGY**2 * self.total)
-
-    def _record(self, pivot: int, target: Array) -> None:
-        self.picks.append(pivot)
-        self.targets.append(target)
-        self.gained += float(target @ target)
+            usable &= ~barred
+        self.diagonal = np.where(usable, gram.diagonal, np.inf)
+        self.n_usable = int(usable.sum())
 
     def extend(self, n_steps: int) -> str | None:
         """Take up to `n_steps` more steps; return why it ended early, or None."""
@@ -162,6 +154,22 @@ class _Greedy:
     def step(self) -> str | None:
         """Choose one atom; return why none was chosen, or None."""
         raise NotImplementedError
+
+    def solution(self) -> tuple[Array, Array]:
+        """Return R (n x n, upper triangular) and z (n x T); see the top of this module."""
+        raise NotImplementedError
+
+    def _exhausted(self) -> bool:
+        """Whether the residual is zero to rounding."""
+        return self.total - self.gained <= ZERO_ENERGY * self.total
+
+    def _explains(self, score: float) -> bool:
+        """Whether the best atom lowers the error at all."""
+        return score > ZERO_ENERGY**2 * self.total
+
+    def _bar(self, atoms: Array | int) -> None:
+        """Make atoms unusable."""
+        self.diagonal[atoms] = np.inf
 
 
 class PivotedFactor(_Greedy):
@@ -194,21 +202,21 @@ class PivotedFactor(_Greedy):
         self.rule = PIVOT_RULES[rule]
         self.rng = rng
         self.supervised = supervised
-        self.nu = np.array(gram.diagonal, dtype=np.float64)
+        self.nu = self.diagonal.copy()
+        self.threshold = gram.rank_tolerance * gram.diagonal
         self.V = np.empty((0, len(self.nu)))
+        self.initial_cross = cross
+        self.gram_entries: list[Array] = []
 
     def step(self) -> str | None:
         """Choose one atom and orthogonalise the dictionary against it (figure 3)."""
-        if self.supervised and self.exhausted():
+        if self.supervised and self._exhausted():
             return "zero_residual"
-        self.usable &= self.nu > self.gram.rank_tolerance * self.gram.diagonal
-        if not self.usable.any():
+        if not self.n_usable:
             return "rank"
-        nu = np.where(self.usable, self.nu, 1.0)
-        scores = self.rule(self.cross, nu, np.where(self.usable, self.gram.diagonal, 1.0), self.rng)
-        scores = np.where(self.usable, scores, -np.inf)
+        scores = self.rule(self.cross, self.nu, self.diagonal, self.rng)
         g = first_best(scores)
-        if self.supervised and not self._explains(g, scores):
+        if self.supervised and not self._explains(float(scores[g])):
             return "no_gain"
         n = len(self.picks)
         row = self.gram.row(g, scores)
@@ -218,48 +226,77 @@ class PivotedFactor(_Greedy):
         z = self.cross[:, g] / s
         self.cross -= z[:, None] * v
         self.nu -= v * v
-        self._append(n, v)
-        self.usable[g] = False
-        self._record(g, z)
+        self._append(g, v, row)
+        self.gained += float(z @ z)
+        self._bar(g)
+        self._bar_dependent()
         return None
 
-    def _append(self, n: int, v: Array) -> None:
-        """Store row n of V, doubling the capacity where it is full."""
+    def _append(self, g: int, v: Array, row: Array) -> None:
+        """Store v as a row of V, doubling the capacity where it is full."""
+        n = len(self.picks)
         if n == len(self.V):
             larger = np.empty((max(32, 2 * n), self.V.shape[1]))
             larger[:n] = self.V
             self.V = larger
         self.V[n] = v
+        self.picks.append(g)
+        self.gram_entries.append(row[self.picks])
 
-    def factor(self) -> Array:
-        """R (n x n), upper triangular, with R'R = G[picks, picks]."""
+    def _bar(self, atoms: Array | int) -> None:
+        """Make atoms unusable."""
+        super()._bar(atoms)
+        self.nu[atoms] = np.inf
+        self.n_usable -= np.size(atoms)
+
+    def _bar_dependent(self) -> None:
+        """Bar the atoms that are numerically combinations of those chosen."""
+        dependent = self.nu <= self.threshold
+        if dependent.any():
+            self._bar(np.flatnonzero(dependent))
+
+    def solution(self) -> tuple[Array, Array]:
+        """Return R with R'R = G[picks, picks] and z = R^{-T} b[picks]."""
         n = len(self.picks)
-        return np.triu(self.V[:n, self.picks])
+        block = np.zeros((n, n))
+        for i, entries in enumerate(self.gram_entries):
+            block[i, : i + 1] = entries
+        xp = backend_of(block)
+        factor = xp.cholesky(block)
+        return factor, xp.solve_transposed(factor, self.initial_cross[:, self.picks].T)
 
 
 class BasicPursuit(_Greedy):
     """Basic matching pursuit (figure 1): no orthogonalisation, an atom may come back.
 
-    `targets` holds the increments alpha_g += <d_g, R> / G[g,g] (eq. 4) in the order of the
-    steps, scaled by sqrt(G[g,g]) as in `PivotedFactor`, so that its square is the gain (eq. 5).
+    z holds the increments alpha_g += <d_g, R> / G[g,g] (eq. 4) in the order of the steps,
+    scaled by sqrt(G[g,g]), so that its square is the gain (eq. 5) and R is diagonal.
     """
+
+    def __init__(
+        self, gram: GramRows, cross: Array, energy: Array, barred: Array | None = None
+    ) -> None:
+        super().__init__(gram, cross, energy, barred)
+        self.targets: list[Array] = []
 
     def step(self) -> str | None:
         """Choose the atom most collinear with the residual and update its coefficient."""
-        if self.exhausted():
+        if self._exhausted():
             return "zero_residual"
-        if not self.usable.any():
+        if not self.n_usable:
             return "rank"
-        diagonal = np.where(self.usable, self.gram.diagonal, 1.0)
-        scores = np.where(self.usable, _explained(self.cross, diagonal), -np.inf)
+        scores = _explained(self.cross, self.diagonal)
         g = first_best(scores)
-        if not self._explains(g, scores):
+        if not self._explains(float(scores[g])):
             return "no_gain"
-        increment = self.cross[:, g] / diagonal[g]
+        increment = self.cross[:, g] / self.diagonal[g]
         self.cross -= increment[:, None] * self.gram.row(g, scores)
-        self._record(g, increment * np.sqrt(diagonal[g]))
+        self.picks.append(g)
+        self.targets.append(increment * np.sqrt(self.diagonal[g]))
+        self.gained += float(scores[g])
         return None
 
-    def factor(self) -> Array:
-        """Diagonal of sqrt(G[g,g]), so that solving for the targets gives the increments."""
-        return np.diag(np.sqrt(self.gram.diagonal[self.picks]))
+    def solution(self) -> tuple[Array, Array]:
+        """Return diag(sqrt(G[g,g])) and the scaled increments."""
+        factor = np.diag(np.sqrt(self.gram.diagonal[self.picks]))
+        return factor, np.array(self.targets).reshape(-1, len(self.cross))
