@@ -45,6 +45,7 @@ LAYERS = (
     ("__init__",),
     ("table_model",),
     ("table_fit",),
+    ("demo",),
     ("cli",),
 )
 HEIGHT = {module: height for height, layer in enumerate(LAYERS) for module in layer}

@@ -2,10 +2,14 @@
 
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import matplotlib
 import pytest
+import typer
+
+from pursuit import cli
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -25,6 +29,28 @@ def broken_links(page):
 
 def reached(page, target):
     return (page.parent / target).exists()
+
+
+def shown_commands(text):
+    """Give the arguments behind `pursuit` in each line of some shell code."""
+    lines = re.findall(r"^(?:.*&& )?(?:\S*/)?pursuit ([^&]+?)$", text, re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def unknown_words(arguments, commands):
+    """Give the command or the options that the command line does not have."""
+    name, *rest = arguments
+    if name not in commands:
+        return [name]
+    known = {"--help"}
+    for parameter in commands[name].params:
+        known.update(parameter.opts, parameter.secondary_opts)
+    return [word for word in rest if word.startswith("-") and word not in known]
+
+
+@pytest.fixture(scope="module")
+def commands():
+    return typer.main.get_command(cli._app()).commands
 
 
 @pytest.fixture
@@ -59,6 +85,22 @@ def test_broken_links_are_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("[a](page.md) [b](https://example.org) ![c](absent.png)", "utf-8")
     assert broken_links(page) == ["absent.png"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_of_a_page_exist(page, commands):
+    text = page.read_text("utf-8")
+    shown = shown_commands("\n".join(blocks(page, "bash")))
+    shown += [
+        words for span in re.findall(r"`(pursuit .+?)`", text) for words in shown_commands(span)
+    ]
+    assert [unknown_words(arguments, commands) for arguments in shown] == [[]] * len(shown)
+
+
+def test_unknown_commands_and_options_are_found(commands):
+    text = "pip install x && .venv/bin/pursuit demo\npursuit fit a.csv --aim b\npursuit fly a.csv"
+    shown = shown_commands(text)
+    assert [unknown_words(arguments, commands) for arguments in shown] == [[], ["--aim"], ["fly"]]
 
 
 def test_there_is_something_to_check():
