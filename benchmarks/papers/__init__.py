@@ -1,0 +1,1 @@
+"""Tables and figures of the papers: theirs and ours side by side."""

@@ -1,0 +1,1 @@
+"""Questions of speed, memory and size: pursuit beside what people use today."""
