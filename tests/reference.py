@@ -1,0 +1,306 @@
+"""Each algorithm as plainly as its paper states it.
+
+Slow and independent of the library: nothing here imports `pursuit`. The numbered equations are
+those of P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48 (2002).
+
+A dictionary is the matrix D with D[i, k] = d_k(x_i), targets are a matrix Y with one column an
+output, `weights` are one number a row, `alpha` is the ridge on the coefficients of the atoms and
+`intercept` tells whether an unpenalised constant is fitted.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+# A gain within this share of the best one is a tie; the lowest index wins.
+TIE = 1e-9
+# An atom with less than this share of its squared norm outside the span is dependent.
+DEPENDENT = 1e-10
+
+
+# Kernels, entry by entry.
+
+
+def _table(X, Z, function):
+    return np.array([[function(x, z) for z in Z] for x in X], dtype=float).reshape(len(X), len(Z))
+
+
+def linear(X, Z):
+    return _table(X, Z, lambda x, z: np.sum(x * z))
+
+
+def polynomial(X, Z, gamma, degree, coef0):
+    return _table(X, Z, lambda x, z: (gamma * np.sum(x * z) + coef0) ** degree)
+
+
+def rbf(X, Z, gamma):
+    return _table(X, Z, lambda x, z: np.exp(-gamma * np.sum((x - z) ** 2)))
+
+
+def laplacian(X, Z, gamma):
+    return _table(X, Z, lambda x, z: np.exp(-gamma * np.sum(np.abs(x - z))))
+
+
+def sigmoid(X, Z, gamma, coef0):
+    return _table(X, Z, lambda x, z: np.tanh(gamma * np.sum(x * z) + coef0))
+
+
+def _cosine(x, z):
+    lengths = np.sqrt(np.sum(x * x)) * np.sqrt(np.sum(z * z))
+    return np.sum(x * z) / lengths if lengths > 0 else 0.0
+
+
+def cosine(X, Z):
+    return _table(X, Z, _cosine)
+
+
+def cosine_polynomial(X, Z, degree, coef0):
+    """Kovacs and Kocsor, "Convex networks" (2006), equation 19."""
+    return _table(X, Z, lambda x, z: (_cosine(x, z) + coef0) ** degree)
+
+
+# Least squares.
+
+
+class Model(NamedTuple):
+    """Atoms in order of choice, coefficients (n_outputs, n_atoms), intercept (n_outputs,)."""
+
+    support: list
+    coefficients: np.ndarray
+    intercept: np.ndarray
+
+    def values(self, D):
+        """Outputs from the values of the whole dictionary on some rows."""
+        return D[:, self.support] @ self.coefficients.T + self.intercept
+
+
+def least_squares(D, Y, weights, alpha=0.0, intercept=True):
+    """Minimise sum_i w_i |y_i - D_i a - b|^2 + alpha |a|^2 over a and b (eq. 6)."""
+    root = np.sqrt(weights)[:, None]
+    n_atoms = D.shape[1]
+    constant = np.ones((len(D), 1)) if intercept else np.empty((len(D), 0))
+    design = np.vstack(
+        [
+            root * np.hstack([D, constant]),
+            np.sqrt(alpha) * np.eye(n_atoms, n_atoms + constant.shape[1]),
+        ]
+    )
+    targets = np.vstack([root * Y, np.zeros((n_atoms, Y.shape[1]))])
+    solution = np.linalg.lstsq(design, targets, rcond=None)[0]
+    b = solution[n_atoms] if intercept else np.zeros(Y.shape[1])
+    return solution[:n_atoms].T, b
+
+
+def objective(model, D, Y, weights, alpha=0.0):
+    """Sum_i w_i |y_i - f(x_i)|^2 + alpha |a|^2."""
+    residual = Y - model.values(D)
+    return np.sum(weights[:, None] * residual**2) + alpha * np.sum(model.coefficients**2)
+
+
+def loss(model, D, Y, weights):
+    """Weighted mean squared error, averaged over the outputs."""
+    return objective(model, D, Y, weights) / (np.sum(weights) * Y.shape[1])
+
+
+def fit(D, Y, weights, support, alpha=0.0, intercept=True):
+    """Give the best coefficients of the atoms in `support`."""
+    return Model(list(support), *least_squares(D[:, support], Y, weights, alpha, intercept))
+
+
+# The three pursuits. Each returns the models after 1, 2, ... steps.
+
+
+def _first_best(gains):
+    gains = np.asarray(gains)
+    return int(np.flatnonzero(gains >= gains.max() - TIE * abs(gains.max()))[0])
+
+
+def _deviations(D, weights, intercept):
+    return D - np.average(D, axis=0, weights=weights) if intercept else D
+
+
+def _squared_norms(D, weights, intercept):
+    """Squared norms of the atoms less their means; exactly zero where an atom is constant."""
+    own = np.sum(weights[:, None] * _deviations(D, weights, intercept) ** 2, axis=0)
+    return np.where(own > 1e-12 * np.sum(weights[:, None] * D**2, axis=0), own, 0.0)
+
+
+def _independent(D, weights, support, alpha, intercept):
+    """Tell which atoms are no combination of the constant and of the atoms in `support`."""
+    own = _squared_norms(D, weights, intercept)
+    model = fit(D, D, weights, support, alpha, intercept)
+    outside = np.sum(weights[:, None] * (D - model.values(D)) ** 2, axis=0)
+    outside += alpha * np.sum(model.coefficients**2, axis=1)
+    free = (own > 0) & (outside + alpha > DEPENDENT * (own + alpha))
+    return free & ~_copies(D, support)
+
+
+def _copies(D, support):
+    """Tell which atoms equal one in `support`; a ridge would split a coefficient among them."""
+    return np.array(
+        [any(np.allclose(d, D[:, k], rtol=1e-12, atol=0) for k in support) for d in D.T]
+    )
+
+
+def prefit(D, Y, weights, n_steps, alpha=0.0, intercept=True, barred=()):
+    """Pre-fitting: try every atom with all coefficients free, keep the best (eq. 7)."""
+    models = []
+    support = []
+    for _ in range(n_steps):
+        current = objective(fit(D, Y, weights, support, alpha, intercept), D, Y, weights, alpha)
+        free = _independent(D, weights, support, alpha, intercept)
+        free[list(barred)] = False
+        if not free.any():
+            break
+        gains = np.full(D.shape[1], -np.inf)
+        for k in np.flatnonzero(free):
+            trial = fit(D, Y, weights, [*support, k], alpha, intercept)
+            gains[k] = current - objective(trial, D, Y, weights, alpha)
+        support.append(_first_best(gains))
+        models.append(fit(D, Y, weights, support, alpha, intercept))
+    return models
+
+
+def backfit(D, Y, weights, n_steps, alpha=0.0, intercept=True, barred=()):
+    """Back-fitting: the atom most collinear with the residual (eq. 3), then eq. 6."""
+    models = []
+    support = []
+    squared_norms = _squared_norms(D, weights, intercept)
+    for _ in range(n_steps):
+        residual = Y - fit(D, Y, weights, support, alpha, intercept).values(D)
+        free = _independent(D, weights, support, alpha, intercept)
+        free[list(barred)] = False
+        if not free.any():
+            break
+        gains = np.full(D.shape[1], -np.inf)
+        for k in np.flatnonzero(free):
+            products = np.sum(weights[:, None] * D[:, [k]] * residual, axis=0)
+            gains[k] = np.sum(products**2) / (squared_norms[k] + alpha)
+        support.append(_first_best(gains))
+        models.append(fit(D, Y, weights, support, alpha, intercept))
+    return models
+
+
+def basic(D, Y, weights, n_steps, alpha=0.0, intercept=True, barred=()):
+    """Basic matching pursuit (figure 1); an atom may come back.
+
+    With a ridge each step lowers sum w |R|^2 + alpha |a|^2 along one coefficient. `support` of
+    the models lists the distinct atoms in order of first choice.
+    """
+    E = _deviations(D, weights, intercept)
+    mean_y = np.average(Y, axis=0, weights=weights) if intercept else np.zeros(Y.shape[1])
+    mean_d = np.average(D, axis=0, weights=weights) if intercept else np.zeros(D.shape[1])
+    R = Y - mean_y
+    a = np.zeros((Y.shape[1], D.shape[1]))
+    squared_norms = _squared_norms(D, weights, intercept)
+    models = []
+    order = []
+    for _ in range(n_steps):
+        gains = np.full(D.shape[1], -np.inf)
+        copies = set(np.flatnonzero(_copies(D, order))) - set(order)
+        for k in set(range(D.shape[1])) - set(barred) - copies:
+            if squared_norms[k] > 0:
+                slopes = np.sum(weights[:, None] * E[:, [k]] * R, axis=0) - alpha * a[:, k]
+                gains[k] = np.sum(slopes**2) / (squared_norms[k] + alpha)
+        g = _first_best(gains)
+        slopes = np.sum(weights[:, None] * E[:, [g]] * R, axis=0) - alpha * a[:, g]
+        step = slopes / (squared_norms[g] + alpha)
+        a[:, g] += step
+        R = R - E[:, [g]] * step
+        if g not in order:
+            order.append(g)
+        models.append(Model(list(order), a[:, order].copy(), mean_y - a @ mean_d))
+    return models
+
+
+PURSUITS = {"prefit": prefit, "backfit": backfit, "basic": basic}
+
+
+def one_vs_rest(fitting, D, Y, budgets, *args, **kwargs):
+    """One basis an output, the outputs taking turns; the models after 1, 2, ... steps."""
+    weights = args[0]
+    paths = [
+        PURSUITS[fitting](D, Y[:, [t]], weights, n, *args[1:], **kwargs)
+        for t, n in enumerate(budgets)
+    ]
+    intercept = kwargs.get("intercept", True)
+    mean = np.average(Y, axis=0, weights=weights) if intercept else np.zeros(Y.shape[1])
+    taken = [0] * len(budgets)
+    models = []
+    while taken != list(budgets):
+        for t, n in enumerate(budgets):
+            if taken[t] < n:
+                taken[t] += 1
+                models.append(_together(paths, taken, mean, models))
+    return models
+
+
+def _together(paths, taken, mean, earlier):
+    """One model from the prefixes of several, with the union of their atoms in order."""
+    order = list(earlier[-1].support) if earlier else []
+    parts = [path[n - 1] if n else Model([], np.zeros((1, 0)), mean[[t]])
+             for t, (path, n) in enumerate(zip(paths, taken, strict=True))]  # fmt: skip
+    order += [k for part in parts for k in part.support if k not in order]
+    coefficients = np.zeros((len(paths), len(order)))
+    for t, part in enumerate(parts):
+        coefficients[t, [order.index(k) for k in part.support]] = part.coefficients[0]
+    return Model(order, coefficients, np.concatenate([part.intercept for part in parts]))
+
+
+# Model choice by brute force.
+
+
+def leave_one_out(D, Y, weights, support, alpha=0.0, intercept=True):
+    """Output at each row of the model refitted without one unit of that row's weight.
+
+    The atoms stay those of `support`. A row of weight 2 counts as two rows of which one is left
+    out; a row of weight below 1 is left out whole.
+    """
+    outputs = np.empty(Y.shape)
+    for i in range(len(D)):
+        left = np.array(weights, dtype=float)
+        left[i] -= min(left[i], 1.0)
+        outputs[i] = fit(D, Y, left, support, alpha, intercept).values(D[[i]])[0]
+    return outputs
+
+
+def cross_validation(pursuit, D, Y, weights, splits, n_steps):
+    """Losses on the test rows after 1, 2, ... steps, (n_folds, n_steps).
+
+    `pursuit(D, Y, weights, barred)` gives the models of a path on some rows, on which the atoms
+    centred on rows outside the training part are barred; atom k is centred on row k.
+    """
+    table = np.empty((len(splits), n_steps))
+    for f, (train, test) in enumerate(splits):
+        outside = np.setdiff1d(np.arange(D.shape[1]), train)
+        models = pursuit(D[train], Y[train], weights[train], outside)
+        losses = [loss(model, D[test], Y[test], weights[test]) for model in models]
+        table[f] = losses + losses[-1:] * (n_steps - len(losses))
+    return table
+
+
+# Probabilities.
+
+
+def probabilities(values, temperature):
+    """Softmax of decision values over the temperature; a sigmoid of a single column."""
+    if values.shape[1] == 1:
+        positive = 1.0 / (1.0 + np.exp(-values[:, 0] / temperature))
+        return np.stack([1.0 - positive, positive], axis=1)
+    powers = np.exp(values / temperature)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def temperature(values, codes, weights):
+    """Give the temperature in [1e-3, 1e3] of the highest weighted likelihood."""
+
+    def negative_log_likelihood(log_temperature):
+        p = probabilities(values, np.exp(log_temperature))[np.arange(len(codes)), codes]
+        return -np.sum(weights * np.log(np.maximum(p, 1e-300)))
+
+    bounds = (np.log(1e-3), np.log(1e3))
+    found = minimize_scalar(
+        negative_log_likelihood, bounds=bounds, method="bounded", options={"xatol": 1e-10}
+    )
+    return float(np.exp(found.x))

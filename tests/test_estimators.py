@@ -1,0 +1,50 @@
+"""scikit-learn's own checks, for every estimator and every path through it."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pursuit import (
+    KernelMatchingPursuitClassifier,
+    KernelMatchingPursuitClassifierCV,
+    KernelMatchingPursuitRegressor,
+    KernelMatchingPursuitRegressorCV,
+)
+
+ESTIMATORS = [
+    KernelMatchingPursuitClassifier(),
+    KernelMatchingPursuitClassifier(10, multi_class="ovr"),
+    KernelMatchingPursuitClassifier(10, fitting="basic", route="direct"),
+    KernelMatchingPursuitClassifier(5, kernel="linear"),
+    KernelMatchingPursuitClassifier(10, early_stopping="loo", fit_intercept=False),
+    KernelMatchingPursuitClassifier(10, early_stopping=True, validation_fraction=0.3),
+    KernelMatchingPursuitRegressor(),
+    KernelMatchingPursuitRegressor(10, fitting="backfit", route="direct", alpha=0.1),
+    KernelMatchingPursuitRegressor(10, fitting="basic"),
+    KernelMatchingPursuitRegressor(10, kernel="laplacian"),
+    KernelMatchingPursuitRegressor(10, n_candidates=0.8),
+    KernelMatchingPursuitClassifierCV(10, cv=2),
+    KernelMatchingPursuitClassifierCV(6, cv=2, multi_class="ovr", route="direct", gammas=[0.1]),
+    KernelMatchingPursuitRegressorCV(10, cv=2),
+    KernelMatchingPursuitRegressorCV(5, cv=2, kernel="linear", route="direct"),
+]
+
+
+def random_rows(estimator):
+    """A random part of the rows is held out, or is the dictionary.
+
+    Of 15 rows some of which weigh 2, and of the same rows with repetitions, that part cannot be
+    the same one. scikit-learn excuses its own estimators with a random part in the same way.
+    """
+    drawn = getattr(estimator, "early_stopping", False) is True or estimator.n_candidates
+    checks = (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    )
+    return dict.fromkeys(checks, random_rows.__doc__) if drawn else {}
+
+
+# The checks fit noise and tiny tables; that a path ends early there is no fault.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=random_rows)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
