@@ -55,7 +55,7 @@ class Backend(Protocol):
         """Squared Euclidean norm of each row."""
 
     def add_gram(self, gram: Array, block: Array) -> None:
-        """``gram += block.T @ block`` with float64 sums (upper triangle only)."""
+        """``gram += block.T @ block`` for a float64 block (upper triangle only)."""
 
     def mirror(self, gram: Array) -> None:
         """Copy the upper triangle of `gram` onto the lower one."""
@@ -124,13 +124,8 @@ class NumpyBackend:
         return norms
 
     def add_gram(self, gram: Array, block: Array) -> None:
-        """``gram += block.T @ block`` with float64 sums (upper triangle only).
-
-        The symmetric rank-k update of BLAS: half the arithmetic of a product. A float32 block
-        is widened first: float32 products would bury the small residual norms of a long path.
-        """
-        wide = np.asarray(block, dtype=np.float64)
-        blas.dsyrk(1.0, wide.T, beta=1.0, c=gram, overwrite_c=1)
+        """``gram += block.T @ block`` (upper triangle only), half the arithmetic of a product."""
+        blas.dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=1)
 
     def mirror(self, gram: Array) -> None:
         """Copy the upper triangle of `gram` onto the lower one, tile by tile."""

@@ -20,6 +20,7 @@ from pursuit.backend import Array
 __all__ = ["fit_inverse_temperature", "negative_log_likelihood", "probabilities"]
 
 SMALLEST, LARGEST = 1e-3, 1e3
+TOLERANCE = 1e-10
 
 
 def negative_log_likelihood(scale: float, values: Array, codes: Array, weights: Array) -> float:
@@ -85,12 +86,11 @@ def fit_inverse_temperature(
     scale = min(max(start, low), high)
     for _ in range(100):
         slope, curvature = _slope_and_curvature(scale, values, codes, weights)
-        low, high = (low, scale) if slope > 0 else (scale, high)
-        newton = scale - slope / curvature if curvature > 0 else np.inf * -np.sign(slope or -1.0)
-        following = newton if low < newton < high else float(np.sqrt(low * high))
-        if abs(following - scale) <= 1e-12 * scale:
+        newton = scale - slope / curvature if curvature > 0 else np.nan
+        if abs(newton - scale) <= TOLERANCE * scale or high - low <= TOLERANCE * scale:
             break
-        scale = following
+        low, high = (low, scale) if slope > 0 else (scale, high)
+        scale = newton if low < newton < high else float(np.sqrt(low * high))
     return scale
 
 

@@ -51,6 +51,8 @@ class Atoms:
     @property
     def functions(self) -> Callable[[Any], Array]:
         """Rows to the array of shape (n_rows, n_atoms); centres are prepared once."""
+        if not len(self):
+            return lambda X: np.empty((X.shape[0], 0))
         kernel, prepared = self.kernel, self.kernel.prepare(self.centres)
         return lambda X: kernel.evaluate(X, prepared)
 
@@ -134,11 +136,11 @@ def training_rows(
         rows = np.sort(rng.choice(rows, size=n_candidates, replace=False))
     if isinstance(kernel, Precomputed):
         return Dictionary(Atoms(kernel, rows), rows)
-    # The fitted model must not be changed by, or keep alive, the caller's matrix.
-    return Dictionary(Atoms(kernel, X[rows]), rows)
+    # Float64 centres make every kernel value float64, whatever the type of the rows.
+    return Dictionary(Atoms(kernel, X[rows].astype(np.float64)), rows)
 
 
-def given_centres(kernel: Kernel, centres: Any, n_features: int, dtype: Any) -> Dictionary:
+def given_centres(kernel: Kernel, centres: Any, n_features: int) -> Dictionary:
     """Kernels centred on points that the user gives.
 
     Raises
@@ -149,7 +151,7 @@ def given_centres(kernel: Kernel, centres: Any, n_features: int, dtype: Any) -> 
     """
     if isinstance(kernel, Precomputed):
         raise ValueError("dictionary: centres cannot be given for a precomputed kernel")
-    table = check_array(centres, accept_sparse="csr", dtype=dtype, input_name="dictionary")
+    table = check_array(centres, accept_sparse="csr", dtype=np.float64, input_name="dictionary")
     if table.shape[1] != n_features:
         raise ValueError(f"dictionary has {table.shape[1]} features, but X has {n_features}")
     if sparse.issparse(table):

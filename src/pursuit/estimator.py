@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from pursuit import blocks
 from pursuit.backend import Array
 from pursuit.calibration import probabilities
 from pursuit.dictionary import Atoms
 from pursuit.expansion import CoefficientPath, KernelExpansion, staged_values
+from pursuit.gram import Samples
 from pursuit.kernels import Precomputed
+from pursuit.parameters import (
+    check_choice,
+    check_integer,
+    check_weights,
+    class_weights,
+    signed_targets,
+)
 
 __all__ = ["ExpansionClassifier", "ExpansionModel", "ExpansionRegressor"]
+
+# Rows keep these types; others are converted to float64.
+_FLOATS = [np.float64, np.float32]
 
 
 class ExpansionModel(BaseEstimator):
@@ -48,6 +60,9 @@ class ExpansionModel(BaseEstimator):
         self.intercept_ = intercept
         self.n_components_ = n_vectors
         self.n_iter_ = path.n_steps
+        for name in ("support_", "support_vectors_"):
+            if hasattr(self, name):
+                delattr(self, name)
         if rows is not None:
             self.support_ = rows[:n_vectors]
         if not isinstance(atoms.kernel, Precomputed):
@@ -56,13 +71,25 @@ class ExpansionModel(BaseEstimator):
     def _validated(self, X: Any) -> Any:
         """Rows for prediction, checked against those of ``fit``."""
         check_is_fitted(self)
-        return validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
 
     def _outputs(self, X: Any) -> Array:
         """Outputs of the expansion on checked rows, (n_rows, n_outputs)."""
-        return self.expansion_(self._validated(X))
+        rows = self._validated(X)
+        return self.expansion_(rows)
+
+    def _budgets(self, n_outputs: int) -> list[int]:
+        """Budget of each basis: one basis for all outputs."""
+        check_integer("n_components", self.n_components)
+        return [int(self.n_components)]
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        """Checked training rows, targets as a table, weights."""
+        raise NotImplementedError
+
+    def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
+        """Targets as a table, and weights, of held-out rows."""
+        raise NotImplementedError
 
     def _require_path(self) -> CoefficientPath:
         """The coefficients of every prefix, or an error where the file left them out."""
@@ -112,7 +139,8 @@ class ExpansionModel(BaseEstimator):
                 f"n_components must be an integer from 1 to {path.n_steps}, got {n_components!r}"
             )
         model = copy.copy(self)
-        model.n_components = int(n)
+        per_class = np.ndim(self.n_components) == 1
+        model.n_components = path.lengths(int(n)) if per_class else int(n)
         rows = getattr(self, "support_", None)
         model._store(self.expansion_.atoms, path.first(int(n)), rows)
         for name in ("train_loss_path_", "validation_loss_path_", "leave_one_out_loss_path_"):
@@ -134,6 +162,55 @@ class ExpansionClassifier(ExpansionModel):
 
     classes_: Array
     inverse_temperature_path_: Array
+    multi_class: str
+    class_weight: Mapping[Any, float] | str | None
+
+    def _budgets(self, n_outputs: int) -> list[int]:
+        """One budget for a shared basis, or one a class."""
+        check_choice("multi_class", self.multi_class, ("shared", "ovr"))
+        per_class = np.ndim(self.n_components) == 1
+        if self.multi_class == "shared" or (n_outputs == 1 and not per_class):
+            return super()._budgets(n_outputs)
+        if not per_class:
+            (total,) = super()._budgets(n_outputs)
+            each, left = divmod(total, n_outputs)
+            return [each + (b < left) for b in range(n_outputs)]
+        if len(self.n_components) != n_outputs:
+            raise ValueError(
+                f"n_components has {len(self.n_components)} entries, but there are {n_outputs} "
+                "one-vs-rest bases"
+            )
+        for budget in self.n_components:
+            check_integer("n_components", budget)
+        return [int(budget) for budget in self.n_components]
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        """Checked rows, targets +1 and -1, weights with those of the classes."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
+        check_classification_targets(y)
+        weights = check_weights(sample_weight, X.shape[0])
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        present = np.bincount(codes, weights=weights > 0) > 0
+        if present.sum() < 2:
+            raise ValueError(
+                f"y has one class only ({self.classes_[present][0]}); a classifier needs rows "
+                "of positive weight from at least 2 classes"
+            )
+        if not present.all():
+            self.classes_ = self.classes_[present]
+            codes = np.maximum(np.cumsum(present)[codes] - 1, 0)
+        self._class_weights = class_weights(self.class_weight, self.classes_, codes, weights)
+        Y = signed_targets(codes, len(self.classes_))
+        return Samples(X, Y, weights * self._class_weights[codes])
+
+    def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
+        """Held-out targets +1 and -1, with the weights of their classes."""
+        y = column_or_1d(y)
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise ValueError(f"y_val has the label {y[unknown][0]}, which y does not have")
+        codes = np.searchsorted(self.classes_, y)
+        return signed_targets(codes, len(self.classes_)), self._class_weights[codes]
 
     @property
     def temperature_(self) -> float:
@@ -236,6 +313,20 @@ class ExpansionRegressor(ExpansionModel):
     """Prediction of numbers: one column a target, or a vector for a 1-d target."""
 
     _one_dimensional: bool
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        """Checked rows, targets as a table, weights."""
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=_FLOATS, multi_output=True, y_numeric=True
+        )
+        weights = check_weights(sample_weight, X.shape[0])
+        self._one_dimensional = y.ndim == 1
+        return Samples(X, np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1), weights)
+
+    def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
+        """Held-out targets as a table."""
+        Y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y_val")
+        return Y.reshape(len(Y), -1), np.ones(len(Y))
 
     def __sklearn_tags__(self) -> Any:
         """Several targets are accepted."""

@@ -159,7 +159,8 @@ class CoefficientPath:
 
     def lengths(self, n: int) -> list[int]:
         """Steps of each basis among the first `n` of the model."""
-        return [int((self.order[:n] == b).sum()) for b in range(len(self.bases))]
+        counts: list[int] = np.bincount(self.order[:n], minlength=len(self.bases)).tolist()
+        return counts
 
     def n_vectors(self, n: int) -> int:
         """Number of distinct kernel functions in the first `n` steps."""
@@ -242,9 +243,14 @@ class HeldOut(NamedTuple):
 
 
 def leave_one_out(
-    path: CoefficientPath, values: Array, targets: Array, weights: Array, total_weight: float
+    path: CoefficientPath,
+    values: Array,
+    targets: Array,
+    weights: Array,
+    total_weight: float,
+    steps: Array | None = None,
 ) -> Iterator[HeldOut]:
-    """Leave-one-out predictions after 1, 2, ... steps.
+    """Leave-one-out predictions after 1, 2, ... steps, or after those in `steps` alone.
 
     With the atoms as chosen on all rows, y_i - e_i / (1 - h_i) is the output at row i of the
     model fitted without it. A row of weight 2 counts as two equal rows of which one is left
@@ -263,6 +269,8 @@ def leave_one_out(
         Weights of those rows.
     total_weight : float
         Sum of the weights over all training rows, 0 for a model without intercept.
+    steps : ndarray of int, optional
+        Increasing numbers of steps.
 
     Yields
     ------
@@ -275,9 +283,11 @@ def leave_one_out(
     leverage = np.tile(base[:, None], (1, len(path.target_mean)))
     outputs = np.tile(path.target_mean, (len(values), 1))
     taken = [0] * len(path.bases)
-    for b in path.order:
-        basis, n = path.bases[b], taken[b]
-        outputs[:, basis.outputs] += np.outer(q[b][:, n], basis.targets[n])
-        leverage[:, basis.outputs] += (unit * q[b][:, n] ** 2)[:, None]
-        taken[b] += 1
+    for step in range(1, path.n_steps + 1) if steps is None else steps:
+        lengths = path.lengths(int(step))
+        for b, basis in enumerate(path.bases):
+            new = slice(taken[b], lengths[b])
+            outputs[:, basis.outputs] += q[b][:, new] @ basis.targets[new]
+            leverage[:, basis.outputs] += (unit * (q[b][:, new] ** 2).sum(axis=1))[:, None]
+        taken = lengths
         yield HeldOut(outputs, leverage, targets, path.target_mean)

@@ -37,7 +37,7 @@ Both give the same atoms to rounding.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +48,6 @@ from pursuit.backend import Array, backend_of
 __all__ = ["Moments", "NormalEquations", "Samples", "choose_route", "gather", "normal_equations"]
 
 PANEL = 64
-RANK_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 
 
 class Samples(NamedTuple):
@@ -82,7 +81,10 @@ class Moments:
     target_sum: Array
     energy: Array
     weight: float
-    dtype: str
+
+    def copy(self) -> Moments:
+        """Return moments whose Gram matrix may be overwritten."""
+        return replace(self, gram=None if self.gram is None else self.gram.copy())
 
     def without(self, other: Moments) -> Moments:
         """Moments of the rows that are not in `other` (same origin)."""
@@ -98,7 +100,6 @@ class Moments:
             self.target_sum - other.target_sum,
             self.energy - other.energy,
             self.weight - other.weight,
-            self.dtype,
         )
 
 
@@ -137,10 +138,10 @@ class CompleteGram:
     # Several pursuits may read it at once.
     shareable = True
 
-    def __init__(self, gram: Array, diagonal: Array, rank_tolerance: float) -> None:
+    def __init__(self, gram: Array, diagonal: Array, alpha: float) -> None:
         self._gram = gram
         self.diagonal = diagonal
-        self.rank_tolerance = rank_tolerance
+        self.alpha = alpha
 
     def row(self, index: int, scores: Array) -> Array:
         """Row `index` of G."""
@@ -162,8 +163,6 @@ class LazyGram:
         Diagonal of G, ridge included.
     alpha : float
         Ridge.
-    rank_tolerance : float
-        See `pivoting`.
     """
 
     shareable = False
@@ -174,14 +173,12 @@ class LazyGram:
         atom_sum: Array | None,
         diagonal: Array,
         alpha: float,
-        rank_tolerance: float,
     ) -> None:
         self._values = values
         self._atom_sum = atom_sum
-        self._alpha = alpha
         self._rows: dict[int, Array] = {}
         self.diagonal = diagonal
-        self.rank_tolerance = rank_tolerance
+        self.alpha = alpha
 
     def row(self, index: int, scores: Array) -> Array:
         """Row `index` of G, computed with the rows of the best other scores if it is new."""
@@ -208,7 +205,7 @@ class LazyGram:
             rows += block[:, panel].T @ block
         if self._atom_sum is not None:
             rows -= np.outer(self._atom_sum[panel], self._atom_sum)
-        rows[np.arange(len(panel)), panel] += self._alpha
+        rows[np.arange(len(panel)), panel] += self.alpha
         return rows
 
     def _forget(self) -> None:
@@ -219,7 +216,7 @@ class LazyGram:
                 del self._rows[atom]
 
 
-def choose_route(n_rows: int, n_atoms: int, n_features: int, n_steps: int) -> str:
+def choose_route(n_rows: int, n_features: int, n_atoms: int, n_steps: int) -> str:
     """``"gram"`` or ``"direct"``, by memory first and then by arithmetic.
 
     The Gram route costs l M^2 flops (a symmetric update). The direct route costs 2 l M flops
@@ -275,18 +272,16 @@ def gather(
     gram = backend_of(Y).zeros((n_atoms, n_atoms)) if complete else None
     diagonal, atom_sum = np.zeros(n_atoms), np.zeros(n_atoms)
     cross = np.zeros((n_targets, n_atoms))
-    dtype = "float64"
     for rows in blocks.row_blocks(X.shape[0], 8.0 * n_atoms):
         values = weighted_values(functions, samples, rows, origin)
-        dtype = str(values.dtype)
         root = np.sqrt(weights[rows])
-        sums = root.astype(values.dtype) @ values
+        sums = root @ values
         if not np.isfinite(sums).all():
             _refuse_not_finite(values, rows.start)
         atom_sum += sums
-        cross += (weighted[rows] / root[:, None]).T.astype(values.dtype) @ values
+        cross += (weighted[rows] / root[:, None]).T @ values
         if gram is None:
-            diagonal += np.einsum("ij,ij->j", values, values, dtype=np.float64)
+            diagonal += np.einsum("ij,ij->j", values, values)
         else:
             backend_of(values).add_gram(gram, values)
     if gram is not None:
@@ -302,20 +297,20 @@ def gather(
         weighted.sum(axis=0),
         energy,
         float(weights.sum()),
-        dtype,
     )
 
 
 def weighted_values(
     functions: Callable[[Any], Array], samples: Samples, rows: slice, origin: Origin
 ) -> Array:
-    """sqrt(w_i) (d(x_i) - o) for a block of rows, in the type the kernel returns."""
+    """sqrt(w_i) (d(x_i) - o) for a block of rows, in float64."""
     values = blocks.evaluate(functions, samples.X[rows], len(origin.atoms))
+    values = np.asarray(values, dtype=np.float64)
     if origin.atoms.any():
-        values -= origin.atoms.astype(values.dtype)
+        values -= origin.atoms
     weights = samples.weights[rows]
     if (weights != 1.0).any():
-        values *= np.sqrt(weights, dtype=np.float64)[:, None].astype(values.dtype)
+        values *= np.sqrt(weights)[:, None]
     return values
 
 
@@ -331,8 +326,6 @@ def _origin(
     atoms = values.mean(axis=0, dtype=np.float64)
     if not np.isfinite(atoms).all():
         _refuse_not_finite(values, None)
-    # The exact value is free; in the type of the kernel it is subtracted without rounding.
-    atoms = atoms.astype(values.dtype).astype(np.float64)
     return Origin(atoms, np.average(samples.Y, axis=0, weights=samples.weights))
 
 
@@ -370,10 +363,9 @@ def normal_equations(
     weight, c, s = moments.weight, moments.atom_sum, moments.target_sum
     origin = moments.origin
     root = np.sqrt(weight)
-    tolerance = RANK_TOLERANCE[moments.dtype]
     # Rounding is relative to the norms before centring: an atom whose deviations drown in it
     # counts as constant.
-    noise = np.finfo(moments.dtype).eps * (moments.diagonal + weight * origin.atoms**2)
+    noise = np.finfo(np.float64).eps * (moments.diagonal + weight * origin.atoms**2)
     diagonal, cross, energy = moments.diagonal, moments.cross, moments.energy
     if centred:
         diagonal = diagonal - (c / root) ** 2
@@ -386,10 +378,10 @@ def normal_equations(
         if centred:
             backend_of(G).subtract_outer(G, c / root)
         G[np.diag_indices_from(G)] += alpha
-        gram = CompleteGram(G, diagonal, tolerance)
+        gram = CompleteGram(G, diagonal, alpha)
     else:
         values = _value_blocks(functions, samples, origin)
-        gram = LazyGram(values, c / root if centred else None, diagonal, alpha, tolerance)
+        gram = LazyGram(values, c / root if centred else None, diagonal, alpha)
     zeros = 0.0 if centred else 1.0
     return NormalEquations(
         gram,

@@ -220,7 +220,7 @@ def shifted_centres(Z: Any) -> Centres:
         norms = row_norms(Z, squared=True)
         return Centres(None, Z, norms, float(norms.max(initial=0.0)), tolerance)
     xp = backend_of(Z)
-    shift = Z.mean(axis=0) if len(Z) else np.zeros(Z.shape[1], dtype=Z.dtype)
+    shift = Z.mean(axis=0)
     shifted = Z - shift
     norms = xp.squared_norms(shifted)
     matrix = xp.append_columns(-2.0 * shifted, (1.0, norms)).T
@@ -272,10 +272,17 @@ def _distances_without_shift(X: Any, centres: Centres) -> tuple[Array, Array]:
 
 
 def _city_block(X: Any, Z: Any) -> Array:
-    """City-block distances of dense or CSR rows, in the type of `X`."""
+    """City-block distances of dense or CSR rows, in float64."""
     if sparse.issparse(X) or sparse.issparse(Z):
-        return np.asarray(manhattan_distances(sparse.csr_matrix(X), sparse.csr_matrix(Z)))
-    return np.asarray(cdist(X, Z, "cityblock"), dtype=X.dtype)
+        return np.asarray(manhattan_distances(_short_indices(X), _short_indices(Z)))
+    return np.asarray(cdist(X, Z, "cityblock"))
+
+
+def _short_indices(X: Any) -> Any:
+    """CSR rows with 32-bit indices, which scikit-learn's city-block distance wants."""
+    csr = sparse.csr_matrix(X)
+    parts = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32))
+    return sparse.csr_matrix(parts, shape=csr.shape)
 
 
 def _exp_decay(distances: Array, gamma: float) -> Array:

@@ -15,7 +15,7 @@ from pursuit import blocks
 from pursuit.backend import Array
 from pursuit.calibration import fit_inverse_temperature
 from pursuit.dictionary import Atoms
-from pursuit.expansion import BasisPath, CoefficientPath, HeldOut, leave_one_out, staged_values
+from pursuit.expansion import BasisPath, CoefficientPath, leave_one_out, staged_values
 from pursuit.gram import NormalEquations, Samples
 from pursuit.parameters import class_codes
 
@@ -90,7 +90,7 @@ def inverse_temperatures(
 
     Each minimises the negative log-likelihood of leave-one-out decision values (of training
     values for basic pursuit, which has no closed form), on up to 2000 evenly spaced rows. They
-    are refreshed at each of the first 32 steps and then whenever the path has grown by 5 %,
+    are refreshed at each of the first 32 steps and then whenever the path has grown by 10 %,
     which depends on the number of steps alone.
     """
     if not path.n_steps:
@@ -100,16 +100,31 @@ def inverse_temperatures(
     codes = class_codes(part.Y)
     weight = float(samples.weights.sum()) if fit_intercept else 0.0
     values = blocks.evaluate(atoms.functions, part.X, len(atoms))
-    fitted, scale, due = [], 1.0, 1
-    stages: Iterator[Array | HeldOut] = (
-        staged_values(path, values)
-        if basic
-        else leave_one_out(path, values, part.Y, part.weights, weight)
-    )
-    for n, stage in enumerate(stages, start=1):
-        if n == due:
-            decisions = stage.values() if isinstance(stage, HeldOut) else stage
-            scale = fit_inverse_temperature(decisions, codes, part.weights, scale)
-            fitted.append((n, scale))
-            due = n + 1 if n < 32 else n + max(1, n // 20)
-    return np.array(fitted, dtype=float).reshape(-1, 2)
+    steps = calibration_steps(path.n_steps)
+    stages: Iterator[Array]
+    if basic:
+        wanted = set(steps.tolist())
+        every = enumerate(staged_values(path, values), start=1)
+        stages = (outputs for n, outputs in every if n in wanted)
+    else:
+        held_out = leave_one_out(path, values, part.Y, part.weights, weight, steps)
+        stages = (stage.values() for stage in held_out)
+    scale, scales = 1.0, []
+    for decisions in stages:
+        scale = fit_inverse_temperature(decisions, codes, part.weights, scale)
+        scales.append(scale)
+    return np.column_stack([steps, scales])
+
+
+def calibration_steps(n_steps: int) -> Array:
+    """Steps at which the temperature is fitted: each of the first 32, then every 10 %.
+
+    Examples
+    --------
+    >>> calibration_steps(40).tolist()[-4:]
+    [31, 32, 35, 38]
+    """
+    steps = list(range(1, min(n_steps, 32) + 1))
+    while steps[-1] + steps[-1] // 10 <= n_steps and n_steps > 32:
+        steps.append(steps[-1] + steps[-1] // 10)
+    return np.array(steps)

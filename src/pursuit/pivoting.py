@@ -35,9 +35,11 @@ Pivot rules, all "argmax over the usable atoms" (those that are not usable have 
 ``random``            log nu + Gumbel noise    draws in proportion to nu (RPCholesky)
 ====================  =======================  ================================================
 
-An atom with ``nu[k] <= rank_tolerance * G[k,k]`` is numerically a combination of those chosen
-and is never used. Scores within 1e-10 (relative) of the best count as ties; the lowest index
-wins. Cost of a step: O(M n) for an orthogonal rule, O(M) for the basic one, and one row of G.
+An atom with ``nu[k] <= 1e-8 G[k,k]`` is numerically a combination of those chosen and is never
+used. Under a ridge nu stays larger than that; there an exact copy of a chosen atom is barred,
+so that a row of weight 2 and the same row twice give one model. Scores within 1e-10 (relative)
+of the best count as ties; the lowest index wins. Cost of a step: O(M n) for an orthogonal rule,
+O(M) for the basic one, and one row of G.
 """
 
 from __future__ import annotations
@@ -52,6 +54,8 @@ from pursuit.backend import Array, backend_of
 __all__ = ["PIVOT_RULES", "BasicPursuit", "GramRows", "PivotedFactor"]
 
 TIE_TOLERANCE = 1e-10
+RANK_TOLERANCE = 1e-8
+COPY_TOLERANCE = 1e-12
 # A squared residual below this share of the targets' squared norm is rounding.
 ZERO_ENERGY = 1e-14
 
@@ -64,8 +68,8 @@ class GramRows(Protocol):
         """Diagonal of G."""
 
     @property
-    def rank_tolerance(self) -> float:
-        """Share of G[k,k] below which a squared residual norm is rounding."""
+    def alpha(self) -> float:
+        """Ridge, already added to the diagonal."""
 
     def row(self, index: int, scores: Array) -> Array:
         """Row `index` of G; `scores` tells which rows are likely to be wanted next."""
@@ -170,6 +174,19 @@ class _Greedy:
     def _bar(self, atoms: Array | int) -> None:
         """Make atoms unusable."""
         self.diagonal[atoms] = np.inf
+        self.n_usable -= np.size(atoms)
+
+    def _bar_copies(self, pivot: int, row: Array) -> None:
+        """Bar exact copies of the atom just chosen, which a ridge would tell apart."""
+        alpha = self.gram.alpha
+        if not alpha:
+            return
+        norms = self.gram.diagonal - alpha
+        cosine_bound = (1.0 - COPY_TOLERANCE) * norms[pivot] * norms
+        copies = (row * row >= cosine_bound) & np.isfinite(self.diagonal)
+        copies[pivot] = False
+        if copies.any():
+            self._bar(np.flatnonzero(copies))
 
 
 class PivotedFactor(_Greedy):
@@ -203,7 +220,7 @@ class PivotedFactor(_Greedy):
         self.rng = rng
         self.supervised = supervised
         self.nu = self.diagonal.copy()
-        self.threshold = gram.rank_tolerance * gram.diagonal
+        self.threshold = RANK_TOLERANCE * gram.diagonal
         self.V = np.empty((0, len(self.nu)))
         self.initial_cross = cross
         self.gram_entries: list[Array] = []
@@ -229,6 +246,7 @@ class PivotedFactor(_Greedy):
         self._append(g, v, row)
         self.gained += float(z @ z)
         self._bar(g)
+        self._bar_copies(g, row)
         self._bar_dependent()
         return None
 
@@ -247,7 +265,6 @@ class PivotedFactor(_Greedy):
         """Make atoms unusable."""
         super()._bar(atoms)
         self.nu[atoms] = np.inf
-        self.n_usable -= np.size(atoms)
 
     def _bar_dependent(self) -> None:
         """Bar the atoms that are numerically combinations of those chosen."""
@@ -290,10 +307,12 @@ class BasicPursuit(_Greedy):
         if not self._explains(float(scores[g])):
             return "no_gain"
         increment = self.cross[:, g] / self.diagonal[g]
-        self.cross -= increment[:, None] * self.gram.row(g, scores)
+        row = self.gram.row(g, scores)
+        self.cross -= increment[:, None] * row
         self.picks.append(g)
         self.targets.append(increment * np.sqrt(self.diagonal[g]))
         self.gained += float(scores[g])
+        self._bar_copies(g, row)
         return None
 
     def solution(self) -> tuple[Array, Array]:

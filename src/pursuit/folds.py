@@ -1,0 +1,145 @@
+"""Exact K-fold paths: the loss of every prefix on every fold from one Gram matrix.
+
+The moments of a training part are those of all rows less those of the rows left out
+(``gram.py``), and the atoms centred on rows left out are barred. So each path equals that of a
+fit on the training part with the same candidates and the same kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from pursuit.backend import Array
+from pursuit.dictionary import Dictionary
+from pursuit.gram import Moments, NormalEquations, Samples, gather, normal_equations
+from pursuit.parameters import class_codes
+from pursuit.path_losses import held_out_losses
+from pursuit.search import Search
+
+__all__ = ["FoldPaths", "index_splits"]
+
+Split = tuple[Array, Array]
+
+
+def index_splits(cv: Any, samples: Samples, *, classifier: bool) -> list[Split]:
+    """Training and test rows of each fold; rows of weight 0 are in neither.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of index pairs
+        A number or a splitter divides the rows of positive weight (by class for a
+        classifier); index pairs refer to all of the caller's rows.
+    samples : Samples
+        All of the caller's rows.
+    classifier : bool
+        Whether the targets are classes.
+
+    Raises
+    ------
+    ValueError
+        If a part of a split is empty.
+    """
+    rows = np.flatnonzero(samples.weights > 0)
+    splits: list[Split]
+    if isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split"):
+        given = [(_as_indices(train), _as_indices(test)) for train, test in cv]
+        splits = [(np.intersect1d(tr, rows), np.intersect1d(te, rows)) for tr, te in given]
+    else:
+        target = class_codes(samples.Y[rows]) if classifier else samples.Y[rows, 0]
+        folds = check_cv(cv, target, classifier=classifier)
+        splits = [(rows[tr], rows[te]) for tr, te in folds.split(rows, target)]
+    if not splits or not all(len(train) and len(test) for train, test in splits):
+        raise ValueError("cv: every split needs training and test rows of positive weight")
+    return splits
+
+
+def _as_indices(part: Any) -> Array:
+    """Indices of a part given as indices or as a mask."""
+    part = np.asarray(part)
+    return np.flatnonzero(part) if part.dtype == bool else part
+
+
+class FoldPaths:
+    """Paths on the training parts of all splits, for one dictionary.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        Candidates of the fit on all rows.
+    samples : Samples
+        All of the caller's rows.
+    fit_intercept : bool
+        Whether the constant is orthogonalised first.
+    alpha : float
+        Ridge.
+    complete : bool
+        Gram route (downdated) or direct route (a pass for each fold).
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        samples: Samples,
+        *,
+        fit_intercept: bool,
+        alpha: float,
+        complete: bool,
+    ) -> None:
+        self.dictionary = dictionary
+        self.functions = dictionary.atoms.functions
+        self.samples = samples
+        self.centred = fit_intercept
+        self.alpha = alpha
+        self.complete = complete
+        self.rows = np.flatnonzero(samples.weights > 0)
+        self.total = self._moments(self.rows)
+
+    def losses(self, split: Split, fitting: str, budgets: list[int]) -> Array:
+        """Mean squared error on the test rows after 1, 2, ... steps, one an allowed step.
+
+        Where a path ends early its last loss is repeated.
+        """
+        train, test = split
+        outside = np.setdiff1d(self.rows, train)
+        equations = self._equations(train, outside)
+        rows = self.dictionary.rows
+        barred = None if rows is None else np.isin(rows, outside)
+        search = Search(equations, fitting, budgets, barred)
+        search.extend(sum(budgets))
+        path, support = search.path()
+        on_test = self.samples.take(test)
+        losses = held_out_losses(path, self.dictionary.atoms.take(support), on_test)
+        if len(losses):
+            last = float(losses[-1])
+        else:
+            deviations = ((on_test.Y - equations.target_mean) ** 2).mean(axis=1)
+            last = float(np.average(deviations, weights=on_test.weights))
+        return np.concatenate([losses, np.full(sum(budgets) - len(losses), last)])
+
+    def _equations(self, train: Array, outside: Array) -> NormalEquations:
+        """Normal equations of the training part."""
+        left_out = self._moments(outside) if len(outside) else None
+        moments = self.total.without(left_out) if left_out else self.total.copy()
+        return normal_equations(
+            moments,
+            centred=self.centred,
+            alpha=self.alpha,
+            functions=self.functions,
+            samples=self.samples.take(train),
+        )
+
+    def _moments(self, rows: Array) -> Moments:
+        """Moments of some rows, all measured from one origin."""
+        moments = gather(
+            self.functions,
+            self.samples.take(rows),
+            len(self.dictionary),
+            centred=self.centred,
+            complete=self.complete,
+            origin=self.total.origin if hasattr(self, "total") else None,
+        )
+        return moments

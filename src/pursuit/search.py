@@ -1,0 +1,244 @@
+"""Greedy bases that grow together, and the choice of the prefix to keep.
+
+A model has one basis for all outputs, or one an output. The bases share the normal equations
+and take turns, so that the first n steps of the model are what a budget of n would have given.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from pursuit import blocks
+from pursuit.backend import Array
+from pursuit.dictionary import Atoms
+from pursuit.expansion import BasisPath, CoefficientPath
+from pursuit.gram import NormalEquations
+from pursuit.path_losses import training_losses
+from pursuit.pivoting import BasicPursuit, PivotedFactor
+from pursuit.stopping import below_threshold, best_prefix
+
+__all__ = ["Fit", "Search", "Stopping", "choose_prefix", "deal", "warn_short"]
+
+# The first look at held-out rows comes after this many steps; then the path is doubled.
+FIRST_LOOK = 32
+
+Losses = Callable[[CoefficientPath, Atoms], Array]
+
+
+class Stopping(NamedTuple):
+    """When to end a path (sections 2.1 and 5 of Vincent and Bengio 2002).
+
+    Attributes
+    ----------
+    losses : callable or None
+        Losses after 1, 2, ... steps on rows that the fit has not seen; the prefix with the
+        lowest is kept. None: the training loss alone is followed.
+    patience : int or None
+        Look no further than this many steps after the best one.
+    tol : float
+        With `losses`, the least improvement that counts; without, the training loss at which
+        the path ends (0: never).
+    """
+
+    losses: Losses | None = None
+    patience: int | None = None
+    tol: float = 0.0
+
+
+class Fit(NamedTuple):
+    """A path with its prefix chosen.
+
+    Attributes
+    ----------
+    path : CoefficientPath
+        The steps kept.
+    support : ndarray of int of shape (n_vectors,)
+        Their atoms in the dictionary, in order of choice.
+    train_losses, watched_losses : ndarray of shape (n_seen,) or None
+        Losses after 1, 2, ... steps, as far as was looked.
+    reason : str
+        ``"n_components"``, ``"tol"``, ``"early_stopping"``, ``"rank"``, ``"zero_residual"`` or
+        ``"no_gain"``.
+    """
+
+    path: CoefficientPath
+    support: Array
+    train_losses: Array
+    watched_losses: Array | None
+    reason: str
+
+
+class Search:
+    """Greedy bases that grow together: one for all outputs, or one an output.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+        G, D'y and the means.
+    fitting : {"prefit", "backfit", "basic"}
+        See ``matching_pursuit.py``.
+    budgets : list of int
+        Largest number of steps of each basis; as many as bases.
+    barred : ndarray of bool of shape (n_atoms,), optional
+        Atoms that may not be chosen.
+    """
+
+    def __init__(
+        self,
+        equations: NormalEquations,
+        fitting: str,
+        budgets: list[int],
+        barred: Array | None = None,
+    ) -> None:
+        self.equations = equations
+        n_outputs = len(equations.energy)
+        together = [np.arange(n_outputs)]
+        self.outputs = together if len(budgets) == 1 else list(np.arange(n_outputs)[:, None])
+        self.order = deal(budgets)
+        self.reasons: list[str | None] = [None] * len(budgets)
+        self.pursuits: list[BasicPursuit | PivotedFactor] = []
+        for t in self.outputs:
+            start = (equations.gram, equations.cross[t], equations.energy[t], barred)
+            basic = fitting == "basic"
+            self.pursuits.append(
+                BasicPursuit(*start) if basic else PivotedFactor(*start, rule=fitting)
+            )
+
+    def extend(self, n_steps: int) -> None:
+        """Grow the model to `n_steps` steps in all, as far as its bases can."""
+        lengths = np.bincount(self.order[:n_steps], minlength=len(self.pursuits))
+
+        def grow(b: int) -> None:
+            pursuit = self.pursuits[b]
+            if self.reasons[b] is None:
+                self.reasons[b] = pursuit.extend(int(lengths[b]) - len(pursuit.picks))
+
+        blocks.for_each(grow, range(len(self.pursuits)), parallel=self.equations.gram.shareable)
+
+    def reason(self) -> str:
+        """Why the path ended: the first basis that ran out says it."""
+        return next((reason for reason in self.reasons if reason), "n_components")
+
+    def steps(self) -> Array:
+        """The basis of each step taken so far."""
+        taken = [0] * len(self.pursuits)
+        kept = []
+        for b in self.order:
+            if taken[b] < len(self.pursuits[b].picks):
+                taken[b] += 1
+                kept.append(b)
+        return np.array(kept, dtype=int)
+
+    def path(self) -> tuple[CoefficientPath, Array]:
+        """Return the coefficients of every prefix, and the chosen atoms in order of choice."""
+        order = self.steps()
+        support, positions = _merge([p.picks for p in self.pursuits], order)
+        equations = self.equations
+        bases = tuple(
+            BasisPath(np.array(at, dtype=int), *pursuit.solution(), outputs)
+            for at, pursuit, outputs in zip(positions, self.pursuits, self.outputs, strict=True)
+        )
+        path = CoefficientPath(bases, order, equations.atom_mean[support], equations.target_mean)
+        return path, support
+
+
+def deal(budgets: list[int]) -> Array:
+    """The basis that takes each step: the bases take turns until their budgets are spent.
+
+    Examples
+    --------
+    >>> from pursuit.search import deal
+    >>> deal([3, 1]).tolist()
+    [0, 1, 0, 0]
+    """
+    turns = np.concatenate([np.arange(n) for n in budgets])
+    owners = np.repeat(np.arange(len(budgets)), budgets)
+    return owners[np.lexsort((owners, turns))]
+
+
+def _merge(picks: list[list[int]], order: Array) -> tuple[Array, list[list[int]]]:
+    """Distinct atoms in order of first choice, and each basis's picks as positions in them."""
+    place: dict[int, int] = {}
+    positions: list[list[int]] = [[] for _ in picks]
+    for b in order:
+        atom = picks[b][len(positions[b])]
+        positions[b].append(place.setdefault(atom, len(place)))
+    return np.array(list(place), dtype=int), positions
+
+
+# --------------------------------------------------------------------- fitting, step by step
+
+
+def choose_prefix(search: Search, atoms: Atoms, stopping: Stopping) -> Fit:
+    """Grow the path to its budget, or as long as patience lasts, and keep the best prefix.
+
+    Parameters
+    ----------
+    search : Search
+        Not yet grown.
+    atoms : Atoms
+        The dictionary's atoms.
+    stopping : Stopping
+        The rule.
+    """
+    budget = len(search.order)
+    looked = budget if stopping.patience is None else min(budget, FIRST_LOOK)
+    while True:
+        search.extend(looked)
+        path, support = search.path()
+        train = training_losses(path, search.equations)[1:]
+        if stopping.losses is None:
+            return _below_threshold(search, path, support, train, stopping.tol)
+        losses = stopping.losses(path, atoms.take(support))
+        decision = best_prefix(losses, stopping.patience, stopping.tol)
+        if decision.final or looked == budget or path.n_steps < looked:
+            break
+        looked = min(budget, 2 * looked)
+    early = decision.final or decision.n_steps < path.n_steps
+    return _kept(
+        path.first(decision.n_steps),
+        support,
+        train[: decision.n_seen],
+        losses[: decision.n_seen],
+        "early_stopping" if early else search.reason(),
+    )
+
+
+def _below_threshold(
+    search: Search, path: CoefficientPath, support: Array, train: Array, tol: float
+) -> Fit:
+    """All steps, or those up to the first training loss of at most `tol`."""
+    n = below_threshold(train, tol) if tol > 0 else None
+    if n is None:
+        return _kept(path, support, train, None, search.reason())
+    return _kept(path.first(n), support, train[:n], None, "tol")
+
+
+def _kept(
+    path: CoefficientPath, support: Array, train: Array, watched: Array | None, reason: str
+) -> Fit:
+    """The fit with its support cut to the vectors of the path."""
+    return Fit(path, support[: path.n_vectors(path.n_steps)], train, watched, reason)
+
+
+_REASONS = {
+    "rank": "the other candidates are numerically combinations of those chosen, or constant",
+    "zero_residual": "the training targets are explained to rounding",
+    "no_gain": "no other candidate lowers the training error",
+}
+
+
+def warn_short(fit: Fit, budget: int, stacklevel: int) -> None:
+    """Say why fewer functions than asked for were used."""
+    if fit.reason in _REASONS and fit.path.n_steps < budget:
+        warnings.warn(
+            f"n_components={budget}, but the path ended after {fit.path.n_steps} steps: "
+            f"{_REASONS[fit.reason]}",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
