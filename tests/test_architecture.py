@@ -39,6 +39,8 @@ LAYERS = (
     ("gram",),
     ("expansion",),
     ("estimator", "path_losses"),
+    ("search",),
+    ("folds",),
     PAPERS,
     ("displays", "datasets", "tables", "value_tree"),
     ("model_file",),

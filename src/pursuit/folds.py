@@ -11,18 +11,79 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import check_cv, train_test_split
 
 from pursuit.backend import Array
 from pursuit.dictionary import Dictionary
 from pursuit.gram import Moments, NormalEquations, Samples, gather, normal_equations
-from pursuit.parameters import class_codes
+from pursuit.kernels import scale_gamma
+from pursuit.parameters import check_real, class_codes
 from pursuit.path_losses import held_out_losses
 from pursuit.search import Search
 
-__all__ = ["FoldPaths", "index_splits"]
+__all__ = ["FoldPaths", "gamma_grid", "hold_out", "index_splits"]
+
+# Trial gammas, as multiples of gamma="scale".
+GAMMA_FACTORS = tuple(4.0**power for power in range(-4, 3))
+_KERNELS_WITH_GAMMA = ("rbf", "laplacian", "polynomial", "poly", "sigmoid")
 
 Split = tuple[Array, Array]
+
+
+def gamma_grid(gammas: Any, kernel: Any, gamma: Any, samples: Samples) -> list[Any]:
+    """Return the gammas to try.
+
+    Parameters
+    ----------
+    gammas : sequence of float, float or None
+        What the user asks for. None: seven multiples of ``gamma="scale"``, from 1/256 to 16,
+        or `gamma` alone where that is a number or the kernel has none.
+    kernel : str, Kernel or callable
+        The kernel argument of the estimator.
+    gamma : float or str
+        The gamma argument of the estimator.
+    samples : Samples
+        The training rows.
+
+    Raises
+    ------
+    ValueError
+        If `gammas` is empty, not positive or has no meaning for the kernel.
+    """
+    varies = isinstance(kernel, str) and kernel in _KERNELS_WITH_GAMMA
+    if gammas is None:
+        if not varies or gamma != "scale":
+            return [gamma]
+        rows = np.flatnonzero(samples.weights > 0)
+        scale = scale_gamma(samples.X[rows], samples.weights[rows])
+        return [scale * factor for factor in GAMMA_FACTORS]
+    if not varies:
+        raise ValueError(f"gammas has no meaning for kernel={kernel!r}")
+    grid = list(np.atleast_1d(gammas).tolist())
+    if not grid:
+        raise ValueError("gammas must hold at least one number")
+    for value in grid:
+        check_real("gammas", value, above=True)
+    return grid
+
+
+def hold_out(
+    samples: Samples, rows: Array, fraction: float, *, classifier: bool, random_state: Any
+) -> Split:
+    """Set a random fraction of `rows` aside, by class for a classifier.
+
+    Returns
+    -------
+    train, test : ndarray of int
+        Rows in increasing order.
+    """
+    train, test = train_test_split(
+        rows,
+        test_size=fraction,
+        stratify=class_codes(samples.Y[rows]) if classifier else None,
+        random_state=random_state,
+    )
+    return np.sort(train), np.sort(test)
 
 
 def index_splits(cv: Any, samples: Samples, *, classifier: bool) -> list[Split]:

@@ -50,16 +50,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import validate_data
 
 from pursuit import parameters
 from pursuit.backend import Array
 from pursuit.dictionary import Dictionary, given_centres, n_candidate_rows, training_rows
 from pursuit.estimator import ExpansionClassifier, ExpansionModel, ExpansionRegressor
-from pursuit.folds import FoldPaths, index_splits
+from pursuit.folds import FoldPaths, gamma_grid, hold_out, index_splits
 from pursuit.gram import Samples, choose_route, gather, normal_equations
-from pursuit.kernels import Kernel, resolve_kernel, scale_gamma
+from pursuit.kernels import Kernel, resolve_kernel
 from pursuit.path_losses import held_out_losses, inverse_temperatures, leave_one_out_losses
 from pursuit.search import Fit, Search, Stopping, choose_prefix, deal, warn_short
 
@@ -70,10 +69,6 @@ __all__ = [
     "KernelMatchingPursuitRegressorCV",
     "kernel_matching_pursuit",
 ]
-
-# Trial gammas of the CV classes, as multiples of gamma="scale".
-GAMMA_FACTORS = tuple(4.0**power for power in range(-4, 3))
-_KERNELS_WITH_GAMMA = ("rbf", "laplacian", "polynomial", "poly", "sigmoid")
 
 
 def kernel_matching_pursuit(
@@ -273,7 +268,13 @@ class _HeldOut(_KernelMatchingPursuit):
         kernel = self._kernel(samples, self.gamma)
         rows = np.flatnonzero(samples.weights > 0)
         if self.early_stopping is True and validation is None:
-            rows, test = self._hold_out(samples, rows)
+            rows, test = hold_out(
+                samples,
+                rows,
+                self.validation_fraction,
+                classifier=is_classifier(self),
+                random_state=self.random_state,
+            )
             validation = samples.take(test)
 
         def stopping(train: Samples) -> Stopping:
@@ -309,17 +310,6 @@ class _HeldOut(_KernelMatchingPursuit):
         if len(Y) != X.shape[0]:
             raise ValueError(f"X_val has {X.shape[0]} rows, but y_val has {len(Y)}")
         return Samples(X, Y, weights)
-
-    def _hold_out(self, samples: Samples, rows: Array) -> tuple[Array, Array]:
-        """Training rows, and a random fraction set aside (by class for a classifier)."""
-        classes = parameters.class_codes(samples.Y[rows]) if is_classifier(self) else None
-        train, test = train_test_split(
-            rows,
-            test_size=self.validation_fraction,
-            stratify=classes,
-            random_state=self.random_state,
-        )
-        return np.sort(train), np.sort(test)
 
     def _stopping(self, train: Samples, validation: Samples | None) -> Stopping:
         """The rule for ending the path."""
@@ -379,7 +369,7 @@ class _CrossValidated(_KernelMatchingPursuit):
         samples = self._read(X, y, sample_weight)
         budgets = self._budgets(samples.Y.shape[1])
         splits = index_splits(self.cv, samples, classifier=is_classifier(self))
-        self.gammas_ = self._gamma_grid(samples)
+        self.gammas_ = gamma_grid(self.gammas, self.kernel, self.gamma, samples)
         self.cv_loss_path_ = np.array(
             [self._fold_losses(samples, gamma, splits, budgets) for gamma in self.gammas_]
         )
@@ -391,24 +381,6 @@ class _CrossValidated(_KernelMatchingPursuit):
         rows = np.flatnonzero(samples.weights > 0)
         kernel = self._kernel(samples, self.gamma_)
         return self._fit(samples, rows, kernel, chosen, lambda train: Stopping())
-
-    def _gamma_grid(self, samples: Samples) -> list[Any]:
-        """The gammas to try; the parameter `gamma` alone where there is nothing to vary."""
-        varies = isinstance(self.kernel, str) and self.kernel in _KERNELS_WITH_GAMMA
-        if self.gammas is None:
-            if not varies or self.gamma != "scale":
-                return [self.gamma]
-            rows = np.flatnonzero(samples.weights > 0)
-            scale = scale_gamma(samples.X[rows], samples.weights[rows])
-            return [scale * factor for factor in GAMMA_FACTORS]
-        if not varies:
-            raise ValueError(f"gammas has no meaning for kernel={self.kernel!r}")
-        gammas = np.atleast_1d(self.gammas).tolist()
-        for gamma in gammas:
-            parameters.check_real("gammas", gamma, above=True)
-        if not gammas:
-            raise ValueError("gammas must hold at least one number")
-        return list(gammas)
 
     def _fold_losses(
         self, samples: Samples, gamma: Any, splits: list[tuple[Array, Array]], budgets: list[int]
