@@ -34,7 +34,8 @@ PAPERS = (
 # modules of one layer know each other, and no algorithm imports another.
 LAYERS = (
     ("backend",),
-    ("kernels", "losses", "stopping", "bounds", "calibration", "parameters"),
+    ("parameters",),
+    ("kernels", "losses", "stopping", "bounds", "calibration"),
     ("blocks", "dictionary", "pivoting", "margin"),
     ("gram",),
     ("expansion",),

@@ -54,6 +54,9 @@ class Backend(Protocol):
     def squared_norms(self, array: Array) -> Array:
         """Squared Euclidean norm of each row."""
 
+    def median(self, array: Array) -> Array:
+        """Median of each column."""
+
     def add_gram(self, gram: Array, block: Array) -> None:
         """``gram += block.T @ block`` for a float64 block (upper triangle only)."""
 
@@ -122,6 +125,10 @@ class NumpyBackend:
         """Squared Euclidean norm of each row."""
         norms: Array = np.einsum("ij,ij->i", array, array)
         return norms
+
+    def median(self, array: Array) -> Array:
+        """Median of each column."""
+        return np.asarray(np.median(array, axis=0))
 
     def add_gram(self, gram: Array, block: Array) -> None:
         """``gram += block.T @ block`` (upper triangle only), half the arithmetic of a product."""

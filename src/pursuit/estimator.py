@@ -17,7 +17,7 @@ from pursuit.calibration import probabilities
 from pursuit.dictionary import Atoms
 from pursuit.expansion import CoefficientPath, KernelExpansion, staged_values
 from pursuit.gram import Samples
-from pursuit.kernels import Precomputed
+from pursuit.kernels import Precomputed, is_precomputed
 from pursuit.parameters import (
     check_choice,
     check_integer,
@@ -43,9 +43,8 @@ class ExpansionModel(BaseEstimator):
         """Sparse input is accepted; a precomputed kernel makes the input pairwise."""
         tags = super().__sklearn_tags__()
         kernel = getattr(self, "kernel", None)
-        precomputed = kernel == "precomputed" or isinstance(kernel, Precomputed)
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = precomputed
+        tags.input_tags.pairwise = is_precomputed(kernel)
         return tags
 
     def _store(self, atoms: Atoms, path: CoefficientPath, rows: Array | None) -> None:
@@ -90,6 +89,18 @@ class ExpansionModel(BaseEstimator):
     def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
         """Targets as a table, and weights, of held-out rows."""
         raise NotImplementedError
+
+    def _read_validation(self, X_val: Any, y_val: Any) -> Samples | None:
+        """Checked held-out rows, or None."""
+        if X_val is None and y_val is None:
+            return None
+        if X_val is None or y_val is None:
+            raise ValueError("X_val and y_val must be given together")
+        X = validate_data(self, X_val, reset=False, accept_sparse="csr", dtype=_FLOATS)
+        Y, weights = self._code_targets(y_val, X.shape[0])
+        if len(Y) != X.shape[0]:
+            raise ValueError(f"X_val has {X.shape[0]} rows, but y_val has {len(Y)}")
+        return Samples(X, Y, weights)
 
     def _require_path(self) -> CoefficientPath:
         """The coefficients of every prefix, or an error where the file left them out."""

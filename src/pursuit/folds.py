@@ -59,12 +59,12 @@ def gamma_grid(gammas: Any, kernel: Any, gamma: Any, samples: Samples) -> list[A
         return [scale * factor for factor in GAMMA_FACTORS]
     if not varies:
         raise ValueError(f"gammas has no meaning for kernel={kernel!r}")
-    grid = list(np.atleast_1d(gammas).tolist())
+    grid = [gammas] if np.ndim(gammas) == 0 else list(gammas)
     if not grid:
         raise ValueError("gammas must hold at least one number")
     for value in grid:
         check_real("gammas", value, above=True)
-    return grid
+    return [float(value) for value in grid]
 
 
 def hold_out(

@@ -20,8 +20,8 @@ A kernel is used in two steps: ``prepare(Z)`` computes once what depends on the 
 (norms, a common shift), ``evaluate(X, prepared)`` gives the matrix for a block of rows;
 ``kernel(X, Z)`` does both. Rows may be dense or CSR; a CSR matrix is never made dense.
 
-Numerics. Squared distances are formed from rows shifted by the mean of the centres, so that
-data far from the origin lose nothing; values within rounding of zero become exactly zero, so
+Numerics. Squared distances are formed from rows shifted by the median of the centres, so that
+data far from the origin lose nothing, even beside a far outlier; values within rounding of zero become exactly zero, so
 that K(x, x) = 1 for the Gaussian. Values of the two exponential kernels below 1e-30 become
 zero: denormal numbers would slow every later product down.
 """
@@ -40,6 +40,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from pursuit.backend import Array, backend_of
+from pursuit.parameters import check_real
 
 __all__ = [
     "RBF",
@@ -52,11 +53,14 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Sigmoid",
+    "is_precomputed",
     "resolve_kernel",
     "scale_gamma",
 ]
 
 SMALLEST_VALUE = 1e-30
+# The shift of the distances is the median of about this many centres.
+SHIFT_ROWS = 256
 
 
 class Kernel:
@@ -213,14 +217,15 @@ def inner(X: Any, Z: Any) -> Array:
 
 
 def shifted_centres(Z: Any) -> Centres:
-    """Shift the centres by their mean (dense only) and fold their norms into one matrix."""
+    """Shift the centres by their median (dense only) and fold their norms into one matrix."""
     eps = float(np.finfo(Z.dtype).eps) if Z.dtype.kind == "f" else float(np.finfo(float).eps)
     tolerance = eps * (8.0 + 4.0 * float(np.sqrt(Z.shape[1])))
     if sparse.issparse(Z):
         norms = row_norms(Z, squared=True)
         return Centres(None, Z, norms, float(norms.max(initial=0.0)), tolerance)
     xp = backend_of(Z)
-    shift = Z.mean(axis=0)
+    few = Z[:: max(1, len(Z) // SHIFT_ROWS)]
+    shift = xp.median(few)
     shifted = Z - shift
     norms = xp.squared_norms(shifted)
     matrix = xp.append_columns(-2.0 * shifted, (1.0, norms)).T
@@ -355,10 +360,13 @@ def _resolve_gamma(gamma: float | str, X: Any, sample_weight: Array | None) -> f
         if gamma == "auto":
             return 1.0 / int(X.shape[1])
         raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}")
-    value = float(gamma)
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"gamma must be a positive finite number, got {gamma!r}")
-    return value
+    check_real("gamma", gamma, above=True)
+    return float(gamma)
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether a kernel argument says that rows are kernel values already."""
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
 
 
 def resolve_kernel(
@@ -411,6 +419,9 @@ def resolve_kernel(
         return FunctionKernel(kernel, dict(kernel_params) if kernel_params else None)
     if kernel_params:
         raise ValueError("kernel_params is only for a callable kernel")
+
+    check_real("degree", degree)
+    check_real("coef0", coef0, -np.inf)
 
     def width() -> float:
         return _resolve_gamma(gamma, X, sample_weight)

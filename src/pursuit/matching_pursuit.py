@@ -50,7 +50,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.utils.validation import validate_data
 
 from pursuit import parameters
 from pursuit.backend import Array
@@ -58,7 +57,7 @@ from pursuit.dictionary import Dictionary, given_centres, n_candidate_rows, trai
 from pursuit.estimator import ExpansionClassifier, ExpansionModel, ExpansionRegressor
 from pursuit.folds import FoldPaths, gamma_grid, hold_out, index_splits
 from pursuit.gram import Samples, choose_route, gather, normal_equations
-from pursuit.kernels import Kernel, resolve_kernel
+from pursuit.kernels import Kernel, is_precomputed, resolve_kernel
 from pursuit.path_losses import held_out_losses, inverse_temperatures, leave_one_out_losses
 from pursuit.search import Fit, Search, Stopping, choose_prefix, deal, warn_short
 
@@ -165,6 +164,8 @@ class _KernelMatchingPursuit(ExpansionModel):
         """The kernel with its numbers resolved on the rows of positive weight."""
         rows = np.flatnonzero(samples.weights > 0)
         part = samples.take(rows) if len(rows) < samples.X.shape[0] else samples
+        if is_precomputed(self.kernel) and samples.X.shape[0] != samples.X.shape[1]:
+            raise ValueError(f"kernel='precomputed' needs a square X, got shape {samples.X.shape}")
         return resolve_kernel(
             self.kernel,
             part.X,
@@ -264,6 +265,8 @@ class _HeldOut(_KernelMatchingPursuit):
         self._check_parameters()
         samples = self._read(X, y, sample_weight)
         budgets = self._budgets(samples.Y.shape[1])
+        if self.early_stopping is not True and not (X_val is None and y_val is None):
+            raise ValueError("X_val and y_val are only used with early_stopping=True")
         validation = self._read_validation(X_val, y_val)
         kernel = self._kernel(samples, self.gamma)
         rows = np.flatnonzero(samples.weights > 0)
@@ -294,22 +297,6 @@ class _HeldOut(_KernelMatchingPursuit):
                 "early_stopping='loo' needs fitting='prefit' or 'backfit': basic matching "
                 "pursuit has no closed-form leave-one-out"
             )
-
-    def _read_validation(self, X_val: Any, y_val: Any) -> Samples | None:
-        """Checked held-out rows, or None."""
-        if X_val is None and y_val is None:
-            return None
-        if X_val is None or y_val is None:
-            raise ValueError("X_val and y_val must be given together")
-        if self.early_stopping is not True:
-            raise ValueError("X_val and y_val are only used with early_stopping=True")
-        X = validate_data(
-            self, X_val, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
-        Y, weights = self._code_targets(y_val, X.shape[0])
-        if len(Y) != X.shape[0]:
-            raise ValueError(f"X_val has {X.shape[0]} rows, but y_val has {len(Y)}")
-        return Samples(X, Y, weights)
 
     def _stopping(self, train: Samples, validation: Samples | None) -> Stopping:
         """The rule for ending the path."""

@@ -36,12 +36,12 @@ def check_real(
     name: str, value: Any, minimum: float = 0.0, below: float = np.inf, *, above: bool = False
 ) -> None:
     """Raise unless `value` is a finite number in [minimum, below), open below if `above`."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
+    number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
     inside = number and (value > minimum if above else value >= minimum) and value < below
     if not inside:
-        least = "above" if above else "of at least"
+        least = f" {'above' if above else 'of at least'} {minimum:g}" if minimum > -np.inf else ""
         most = "" if below == np.inf else f" and below {below:g}"
-        raise ValueError(f"{name} must be a finite number {least} {minimum:g}{most}, got {value!r}")
+        raise ValueError(f"{name} must be a finite number{least}{most}, got {value!r}")
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -102,6 +102,8 @@ def class_weights(
         raise ValueError(
             f"class_weight must be a mapping, 'balanced' or None, got {class_weight!r}"
         )
+    for weight in class_weight.values():
+        check_real("class_weight", weight)
     return np.asarray(compute_class_weight(dict(class_weight), classes=classes, y=classes[codes]))
 
 
