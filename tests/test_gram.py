@@ -1,0 +1,250 @@
+"""Normal equations: the sums, the centring, and rows of G on either route."""
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from pursuit import gram as module
+from pursuit.gram import Samples, choose_route, gather, normal_equations
+from pursuit.kernels import RBF
+
+N_ROWS, N_ATOMS = 50, 30
+PANEL = module.PANEL
+
+
+@pytest.fixture
+def samples(rng):
+    """Rows with weights and two targets far from zero."""
+    X = rng.normal(size=(N_ROWS, 3))
+    return Samples(X, X[:, :2] * 3.0 + [100.0, -7.0], rng.uniform(0.1, 4.0, size=N_ROWS))
+
+
+def dictionary(X):
+    """Thirty atoms far from mean zero; the fifth is constant."""
+    centres = np.linspace(-2, 2, 3 * N_ATOMS).reshape(N_ATOMS, 3)
+    values = RBF(0.4)(X, centres) + np.linspace(0, 5, N_ATOMS)
+    values[:, 5] = 3.25
+    return values
+
+
+def expected_equations(samples, centred, alpha):
+    """G, B, energy and the means, written out."""
+    D, Y, w = dictionary(samples.X), samples.Y, samples.weights
+    mean_d = np.average(D, axis=0, weights=w) if centred else np.zeros(N_ATOMS)
+    mean_y = np.average(Y, axis=0, weights=w) if centred else np.zeros(2)
+    D, Y = D - mean_d, Y - mean_y
+    G = D.T @ (w[:, None] * D) + alpha * np.eye(N_ATOMS)
+    return G, Y.T @ (w[:, None] * D), (w[:, None] * Y**2).sum(axis=0), mean_d, mean_y
+
+
+def equations(samples, complete, centred=True, alpha=0.0, moments=None):
+    moments = moments or gather(dictionary, samples, N_ATOMS, centred=centred, complete=complete)
+    return normal_equations(
+        moments, centred=centred, alpha=alpha, functions=dictionary, samples=samples
+    )
+
+
+def rows_of(gram):
+    scores = np.linspace(1.0, 2.0, len(gram.diagonal))
+    return np.array([gram.row(k, scores).copy() for k in range(len(gram.diagonal))])
+
+
+def assert_equations(found, expected):
+    G, B, energy, mean_d, mean_y = expected
+    varies = np.arange(N_ATOMS) != 5
+    assert_allclose(rows_of(found.gram)[varies][:, varies], G[varies][:, varies], atol=1e-11)
+    assert_allclose(found.gram.diagonal[varies], G.diagonal()[varies], rtol=1e-11)
+    assert_allclose(found.cross, B, atol=1e-10)
+    assert_allclose(found.energy, energy, rtol=1e-12)
+    assert_allclose(found.atom_mean, mean_d, rtol=1e-13)
+    assert_allclose(found.target_mean, mean_y, rtol=1e-13)
+
+
+@pytest.mark.parametrize("block_rows", [1, 7, N_ROWS])
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("complete", [True, False])
+def test_equations_are_the_sums_written_out(complete, centred, alpha, block_rows, samples):
+    memory = block_rows * 8.0 * N_ATOMS / 0.25 / 2**20
+    with sklearn.config_context(working_memory=memory):
+        found = equations(samples, complete, centred, alpha)
+        assert_equations(found, expected_equations(samples, centred, alpha))
+    assert (found.weight, found.alpha) == (pytest.approx(samples.weights.sum()), alpha)
+
+
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+def test_a_constant_atom_is_told_by_a_zero(complete, alpha, samples):
+    """With an intercept it adds nothing, ridge or not; without one it counts."""
+    centred = equations(samples, complete, True, alpha).gram.diagonal
+    assert np.flatnonzero(centred == 0).tolist() == [5]
+    plain = equations(samples, complete, False, alpha).gram.diagonal
+    assert_allclose(plain[5], 3.25**2 * samples.weights.sum() + alpha)
+
+
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize("centred", [True, False])
+def test_moments_without_some_rows_are_those_of_the_others(centred, complete, samples, rng):
+    left_out = rng.permutation(N_ROWS)[:17]
+    inside = np.setdiff1d(np.arange(N_ROWS), left_out)
+    options = {"centred": centred, "complete": complete}
+    total = gather(dictionary, samples, N_ATOMS, **options)
+    part = gather(dictionary, samples.take(left_out), N_ATOMS, origin=total.origin, **options)
+    found = equations(samples.take(inside), complete, centred, 0.2, total.without(part))
+    assert_equations(found, expected_equations(samples.take(inside), centred, 0.2))
+
+
+def test_far_means_cost_no_digits(samples):
+    """The sums are taken about a point near the means."""
+
+    def far(X):
+        return dictionary(X) + 1e6
+
+    shifted = samples._replace(Y=samples.Y + 1e6)
+    near = equations(samples, True)
+    moments = gather(far, shifted, N_ATOMS, centred=True, complete=True)
+    found = normal_equations(moments, centred=True, alpha=0.0, functions=far, samples=shifted)
+    assert_allclose(found.cross, near.cross, atol=1e-6)
+    assert_allclose(rows_of(found.gram), rows_of(near.gram), atol=1e-6)
+    assert_allclose(found.energy, near.energy, rtol=1e-7)
+
+
+def test_csr_rows_and_single_precision(samples):
+    def functions(X):
+        return dictionary(X.toarray() if sparse.issparse(X) else X.astype(np.float64))
+
+    for X, tolerance in ((sparse.csr_matrix(samples.X), 1e-11), (samples.X.astype("f4"), 1e-5)):
+        given = samples._replace(X=X)
+        moments = gather(functions, given, N_ATOMS, centred=True, complete=True)
+        found = normal_equations(
+            moments, centred=True, alpha=0.0, functions=functions, samples=given
+        )
+        G = expected_equations(samples, True, 0.0)[0]
+        assert_allclose(rows_of(found.gram), G, atol=tolerance * np.abs(G).max())
+        assert found.cross.dtype == found.gram.diagonal.dtype == np.float64
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_values_that_are_not_finite_name_the_row(centred, samples):
+    def broken(X):
+        values = dictionary(X)
+        values[np.isclose(X[:, 0], samples.X[23, 0]), 7] = np.inf
+        return values
+
+    # 7 rows a block: the row number is that of the caller, not of the block.
+    with (
+        sklearn.config_context(working_memory=7 * 8.0 * N_ATOMS / 0.25 / 2**20),
+        pytest.raises(ValueError, match="kernel: the value.*candidate 7 is not finite; rescale"),
+        np.errstate(invalid="ignore"),
+    ):
+        gather(broken, samples, N_ATOMS, centred=centred, complete=True)
+    if not centred:
+        with pytest.raises(ValueError, match="at training row 23, candidate 7"):
+            gather(broken, samples, N_ATOMS, centred=False, complete=False)
+
+
+def test_samples_take_rows(samples):
+    few = samples.take(np.array([4, 2]))
+    assert_array_equal(few.X, samples.X[[4, 2]])
+    assert_array_equal(few.Y, samples.Y[[4, 2]])
+    assert_array_equal(few.weights, samples.weights[[4, 2]])
+
+
+# Rows on request.
+
+
+def lazy_problem(rng, n_atoms):
+    values = rng.normal(size=(20, n_atoms))
+    passes = []
+
+    def blocks_of_values():
+        passes.append(1)
+        return iter([values[:8], values[8:]])
+
+    diagonal = (values**2).sum(axis=0) + 0.5
+    gram = module.LazyGram(blocks_of_values, None, diagonal, 0.5)
+    return gram, values.T @ values + 0.5 * np.eye(n_atoms), passes
+
+
+def test_a_panel_brings_the_rows_of_the_best_scores(rng):
+    gram, G, passes = lazy_problem(rng, 3 * PANEL)
+    scores = 1.0 + rng.permutation(3 * PANEL)
+    worst = int(scores.argmin())
+    assert_allclose(gram.row(worst, scores), G[worst], atol=1e-12)
+    assert len(passes) == 1
+    best = np.argsort(-scores)[: PANEL - 1]
+    for k in best:
+        assert_allclose(gram.row(int(k), scores), G[k], atol=1e-12)
+    assert len(passes) == 1  # all of these came with the first
+    gram.row(int(np.argsort(-scores)[PANEL]), scores)
+    assert len(passes) == 2
+
+
+def test_atoms_out_of_question_are_not_brought_along(rng):
+    gram, G, passes = lazy_problem(rng, 40)
+    scores = np.where(np.arange(40) < 5, 1.0, -np.inf)
+    assert_allclose(gram.row(2, scores), G[2], atol=1e-12)
+    gram.row(39, scores)
+    assert len(passes) == 2
+
+
+def test_a_small_budget_forgets_the_oldest_rows(rng):
+    n_atoms = 6 * PANEL
+    gram, G, passes = lazy_problem(rng, n_atoms)
+    scores = np.linspace(2.0, 1.0, n_atoms)
+    budget = 2.0 * 8 * n_atoms * (2.5 * PANEL) / 2**20
+    with sklearn.config_context(working_memory=budget):
+        for k in range(n_atoms):
+            assert_allclose(gram.row(k, scores), G[k], atol=1e-12)
+            assert len(gram._rows) <= 3 * PANEL
+            scores[k] = -np.inf  # as after a choice
+        assert len(passes) == n_atoms / PANEL
+        gram.row(n_atoms - 1, scores)
+        assert len(passes) == n_atoms / PANEL  # the newest is still there
+        assert_allclose(gram.row(0, scores), G[0], atol=1e-12)
+        assert len(passes) == n_atoms / PANEL + 1  # the oldest was forgotten
+
+
+def test_tiny_budget_still_gives_right_rows(rng):
+    gram, G, _ = lazy_problem(rng, 100)
+    with sklearn.config_context(working_memory=1e-6):
+        for k in (3, 99, 3, 0):
+            assert_allclose(gram.row(k, np.ones(100)), G[k], atol=1e-12)
+            assert len(gram._rows) <= PANEL
+
+
+def test_values_are_kept_where_they_fit(samples, rng):
+    calls = []
+
+    def counted(X):
+        calls.append(len(X))
+        return dictionary(X)
+
+    def passes(memory):
+        with sklearn.config_context(working_memory=memory):
+            moments = gather(counted, samples, N_ATOMS, centred=False, complete=False)
+            found = normal_equations(
+                moments, centred=False, alpha=0.0, functions=counted, samples=samples
+            )
+            calls.clear()
+            for k in (0, 1):
+                found.gram._rows.clear()
+                found.gram.row(k, np.ones(N_ATOMS))
+            return sum(calls)
+
+    assert passes(1024) == 0
+    assert passes(N_ROWS * N_ATOMS * 8 / 2 / 2**20) == 2 * N_ROWS
+
+
+# The choice of a route.
+
+
+def test_route_follows_memory_and_arithmetic():
+    options = {"n_rows": 10_000, "n_features": 20}
+    assert choose_route(**options, n_atoms=200, n_steps=100) == "gram"
+    assert choose_route(**options, n_atoms=9_000, n_steps=5) == "direct"
+    assert choose_route(**options, n_atoms=20_000, n_steps=20_000) == "direct"  # 3.2 GB
+    with sklearn.config_context(working_memory=0.1):
+        assert choose_route(**options, n_atoms=200, n_steps=100) == "direct"
