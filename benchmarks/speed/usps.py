@@ -7,7 +7,8 @@ included; once with all 7291 training images as candidates, once with 2500 rando
 comparison with the numbers of vectors of the paper's SVMs. Their test errors stand beside the
 times; those with half the vectors come from fits that are not timed.
 Second question: how many vectors on one shared basis reach the test error of the ten-class `SVC`,
-and how many rows a second do both predict? The number of vectors is read off one path.
+and how many rows a second do both predict? The number of vectors is read off the test errors of
+one path of 1500: where it first gets there, and from where on it is never above.
 """
 
 import numpy as np
@@ -90,8 +91,9 @@ def ten_class_question(report, train, test):
     svm_error = np.mean(svm.predict(X_test) != y_test)
     path = KernelMatchingPursuitClassifier(LONGEST, gamma=GAMMA).fit(*train)
     path_errors = np.array([np.mean(labels != y_test) for labels in path.staged_predict(X_test)])
-    reached = np.flatnonzero(path_errors <= svm_error)
-    n_vectors = int(reached[0]) + 1 if len(reached) else LONGEST
+    good = path_errors <= svm_error
+    n_vectors = int(good.argmax()) + 1 if good.any() else LONGEST
+    lasting = LONGEST - int((~good[::-1]).argmax()) + 1 if good[-1] else None
     model = path.truncate(n_vectors)
     times, labels = alternate(
         {"SVC": lambda: svm.predict(X_test), "KMP": lambda: model.predict(X_test)}, rounds=5
@@ -104,6 +106,11 @@ def ten_class_question(report, train, test):
     ]
     report.table(
         ["", "vectors", "test error, %", "rows a second"], rows, "Ten classes, a shared basis"
+    )
+    lasting_text = f"from {lasting} vectors on" if lasting else "not for good within the path"
+    report.add(
+        f"KMP first reaches the SVC's error with {n_vectors} vectors and is never above it "
+        f"{lasting_text}."
     )
     report.check(
         "ten-class error %, no higher than the SVC's",

@@ -21,7 +21,8 @@ A kernel is used in two steps: ``prepare(Z)`` computes once what depends on the 
 ``kernel(X, Z)`` does both. Rows may be dense or CSR; a CSR matrix is never made dense.
 
 Numerics. Squared distances are formed from rows shifted by the median of the centres, so that
-data far from the origin lose nothing, even beside a far outlier; values within rounding of zero become exactly zero, so
+data far from the origin lose nothing, even beside a far outlier; values within rounding of zero
+become exactly zero, so
 that K(x, x) = 1 for the Gaussian. Values of the two exponential kernels below 1e-30 become
 zero: denormal numbers would slow every later product down.
 """
