@@ -23,7 +23,9 @@ def main():
     model = KernelMatchingPursuitClassifier(n_components=300, early_stopping="loo")
     model.fit(X_train, y_train)
     errors = np.array([np.mean(labels != y_test) for labels in model.staged_predict(X_test)])
-    print(f"leave-one-out keeps {model.n_components_} of 300 vectors, stopped by {model.stop_reason_}")
+    print(
+        f"leave-one-out keeps {model.n_components_} of 300 vectors, stopped by {model.stop_reason_}"
+    )
     for n in (25, 50, 100, 200):
         if n <= len(errors):
             print(f"{n:4d} vectors: test error {errors[n - 1]:.3f}")

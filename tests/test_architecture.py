@@ -66,8 +66,8 @@ HOMES = {
     "rich": {"cli"},
     "skops": {"table_model"},
     "skrub": {"tables", "table_model"},
-    "pandas": {"tables", "table_model"},
-    "polars": {"cli", "datasets", "tables", "table_model", "table_fit"},
+    "pandas": set(),
+    "polars": {"tables", "table_model"},
 }
 
 MAY_PRINT = {"cli"}
