@@ -33,7 +33,7 @@ PAPERS = (
 # From the ground up. A module imports from strictly lower layers only; so no two
 # modules of one layer know each other, and no algorithm imports another.
 LAYERS = (
-    ("backend",),
+    ("backend", "docstrings"),
     ("parameters",),
     ("kernels", "losses", "stopping", "bounds", "calibration"),
     ("blocks", "dictionary", "pivoting", "margin"),

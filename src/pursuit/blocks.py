@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import sklearn
@@ -20,13 +20,14 @@ from threadpoolctl import ThreadpoolController
 
 from pursuit.backend import Array
 
-__all__ = ["evaluate", "fits", "for_each", "n_threads", "row_blocks"]
+__all__ = ["evaluate", "fits", "in_parallel", "n_threads", "row_blocks"]
 
 BLOCK_SHARE = 0.25
-CHUNK_BYTES = 1 << 21
+CHUNK_BYTES = 1 << 24
 SMALLEST_PARALLEL_SIZE = 1 << 18
 
 Functions = Callable[[Any], Array]
+Result = TypeVar("Result")
 
 
 def _budget_bytes() -> float:
@@ -103,12 +104,14 @@ def evaluate(functions: Functions, X: Any, n_columns: int) -> Array:
     def fill(rows: slice) -> None:
         values[rows] = functions(X[rows])
 
-    for_each(fill, chunks[1:])
+    in_parallel(fill, chunks[1:])
     return values
 
 
-def for_each(task: Callable[[Any], None], items: Sequence[Any], *, parallel: bool = True) -> None:
-    """Run `task` on every item, on all cores with one BLAS thread each.
+def in_parallel(
+    task: Callable[[Any], Result], items: Sequence[Any], *, parallel: bool = True
+) -> list[Result]:
+    """Results of `task` for every item, on all cores with one BLAS thread each.
 
     Parameters
     ----------
@@ -121,8 +124,6 @@ def for_each(task: Callable[[Any], None], items: Sequence[Any], *, parallel: boo
     """
     workers = min(n_threads(), len(items)) if parallel else 1
     if workers < 2:
-        for item in items:
-            task(item)
-        return
+        return [task(item) for item in items]
     with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-        list(pool.map(task, items))
+        return list(pool.map(task, items))

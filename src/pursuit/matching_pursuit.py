@@ -54,6 +54,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from pursuit import parameters
 from pursuit.backend import Array
 from pursuit.dictionary import Dictionary, given_centres, n_candidate_rows, training_rows
+from pursuit.docstrings import with_shared_sections
 from pursuit.estimator import ExpansionClassifier, ExpansionModel, ExpansionRegressor
 from pursuit.folds import FoldPaths, gamma_grid, hold_out, index_splits
 from pursuit.gram import Samples, choose_route, gather, normal_equations
@@ -390,10 +391,15 @@ class _CrossValidated(_KernelMatchingPursuit):
         return np.array([paths.losses(split, self.fitting, budgets) for split in splits])
 
 
+@with_shared_sections
 class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, _HeldOut):
     """Regression by kernel matching pursuit with squared error.
 
-    PARAMETERS_HERE
+    {shared}
+
+    References
+    ----------
+    P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48, 2002.
 
     Examples
     --------
@@ -447,10 +453,15 @@ class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, _HeldOu
         self.tol = tol
 
 
+@with_shared_sections
 class KernelMatchingPursuitClassifier(ClassifierMixin, ExpansionClassifier, _HeldOut):
     """Classification by kernel matching pursuit with squared error.
 
-    PARAMETERS_HERE
+    {shared}
+
+    References
+    ----------
+    P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48, 2002.
 
     Examples
     --------
@@ -511,10 +522,15 @@ class KernelMatchingPursuitClassifier(ClassifierMixin, ExpansionClassifier, _Hel
         self.tol = tol
 
 
+@with_shared_sections
 class KernelMatchingPursuitRegressorCV(RegressorMixin, ExpansionRegressor, _CrossValidated):
     """Regression by kernel matching pursuit, gamma and budget chosen by cross-validation.
 
-    PARAMETERS_HERE
+    {shared}
+
+    References
+    ----------
+    P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48, 2002.
 
     Examples
     --------
@@ -564,10 +580,15 @@ class KernelMatchingPursuitRegressorCV(RegressorMixin, ExpansionRegressor, _Cros
         self.cv = cv
 
 
+@with_shared_sections
 class KernelMatchingPursuitClassifierCV(ClassifierMixin, ExpansionClassifier, _CrossValidated):
     """Classification by kernel matching pursuit, gamma and budget chosen by cross-validation.
 
-    PARAMETERS_HERE
+    {shared}
+
+    References
+    ----------
+    P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48, 2002.
 
     Examples
     --------

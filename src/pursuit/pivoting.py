@@ -38,10 +38,10 @@ Pivot rules, all "argmax over the usable atoms" (those that are not usable have 
 An atom with ``nu[k] <= 1e-6 G[k,k]``, a thousandth of its length outside the span of those
 chosen, counts as a combination of them and is never used: its coefficients would be a thousand
 times too large for anything that stores the model in single precision, and on held-out rows
-such atoms did harm in every trial. Under a ridge nu stays larger than that; there an exact copy of a chosen atom is barred,
-so that a row of weight 2 and the same row twice give one model. Scores within 1e-10 (relative)
-of the best count as ties; the lowest index wins. Cost of a step: O(M n) for an orthogonal rule,
-O(M) for the basic one, and one row of G.
+such atoms did harm in every trial. Under a ridge nu stays larger than that; there an exact
+copy of a chosen atom is barred, so that a row of weight 2 and the same row twice give one
+model. Scores within 1e-10 (relative) of the best count as ties; the lowest index wins. Cost of
+a step: O(M n) for an orthogonal rule, O(M) for the basic one, and one row of G.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Search:
             if self.reasons[b] is None:
                 self.reasons[b] = pursuit.extend(int(lengths[b]) - len(pursuit.picks))
 
-        blocks.for_each(grow, range(len(self.pursuits)), parallel=self.equations.gram.shareable)
+        blocks.in_parallel(grow, range(len(self.pursuits)), parallel=self.equations.gram.shareable)
 
     def reason(self) -> str:
         """Why the path ended: the first basis that ran out says it."""
@@ -139,10 +139,12 @@ class Search:
         order = self.steps()
         support, positions = _merge([p.picks for p in self.pursuits], order)
         equations = self.equations
-        bases = tuple(
-            BasisPath(np.array(at, dtype=int), *pursuit.solution(), outputs)
-            for at, pursuit, outputs in zip(positions, self.pursuits, self.outputs, strict=True)
-        )
+
+        def solve(b: int) -> BasisPath:
+            at = np.array(positions[b], dtype=int)
+            return BasisPath(at, *self.pursuits[b].solution(), self.outputs[b])
+
+        bases = tuple(blocks.in_parallel(solve, range(len(self.pursuits))))
         path = CoefficientPath(bases, order, equations.atom_mean[support], equations.target_mean)
         return path, support
 

@@ -1,0 +1,176 @@
+"""Numpydoc sections that several estimators share, written once.
+
+`with_shared_sections` puts the description of every parameter of a class's ``__init__``, in
+the order of its signature, and of its fitted attributes where the class docstring says
+``{shared}``. A parameter without a description is an error at import time.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, TypeVar
+
+__all__ = ["with_shared_sections"]
+
+Class = TypeVar("Class", bound=type[Any])
+
+PARAMETERS = {
+    "n_components": """
+n_components : int or (one-vs-rest) sequence of int, default 100
+    The budget: the largest number of kernel functions of the whole model. With
+    ``multi_class="ovr"`` the classes take turns until it is spent, or each has the budget
+    that a sequence of one integer a class gives it. For ``fitting="basic"`` it is the number
+    of steps, some of which may come back to a function chosen before. The CV classes choose
+    the number of components up to it.""",
+    "kernel": """
+kernel : str, Kernel or callable, default "rbf"
+    ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``,
+    ``"sigmoid"``, ``"cosine"``, ``"cosine_polynomial"``, ``"precomputed"``, a value of
+    `pursuit.kernels`, or a callable ``(X, Z, **kernel_params) -> matrix`` of shape
+    (n_rows, n_centres), which need be neither symmetric nor positive definite.""",
+    "gamma": """
+gamma : {"scale", "auto"} or float, default "scale"
+    Coefficient of the rbf, laplacian, polynomial and sigmoid kernels. ``"scale"`` is
+    1 / (n_features * Var(X)) over the weighted rows, ``"auto"`` is 1 / n_features.""",
+    "degree": """
+degree : float, default 3
+    Degree of the polynomial and cosine polynomial kernels.""",
+    "coef0": """
+coef0 : float, default 1
+    Constant of the polynomial, sigmoid and cosine polynomial kernels.""",
+    "kernel_params": """
+kernel_params : mapping, optional
+    Keyword arguments of a callable kernel.""",
+    "fitting": """
+fitting : {"prefit", "backfit", "basic"}, default "prefit"
+    How a function is chosen. ``"prefit"``: together with the best coefficients of all
+    (eq. 7); ``"backfit"``: by its own coefficient, then all are optimised (eq. 6);
+    ``"basic"``: by its own coefficient, which alone is updated (eq. 3-5).""",
+    "dictionary": """
+dictionary : array-like of shape (n_centres, n_features), optional
+    Centres of the candidate functions. None: rows of the training data.""",
+    "n_candidates": """
+n_candidates : int or float, optional
+    Number, or fraction in (0, 1], of training rows in the dictionary, drawn at random. None:
+    all rows up to 10 000; above that 2500, or ``5 * n_components`` if that is more.""",
+    "fit_intercept": """
+fit_intercept : bool, default True
+    Whether to fit a constant, which is not penalised and not counted in `n_components`.""",
+    "alpha": """
+alpha : float, default 0.0
+    Ridge: alpha times the squared norm of the coefficients is added to the squared error.""",
+    "multi_class": """
+multi_class : {"shared", "ovr"}, default "shared"
+    One set of functions for all classes, chosen by the error summed over them, or one set
+    for each class against the rest (as in the paper). No difference for two classes.""",
+    "class_weight": """
+class_weight : mapping, "balanced" or None, default None
+    Weights of the classes, multiplied with the sample weights. ``"balanced"`` gives each
+    class the same total weight.""",
+    "early_stopping": """
+early_stopping : {False, True, "loo"}, default False
+    Keep the number of functions with the lowest squared error (the smallest such number) on
+    held-out rows (True) or in closed-form leave-one-out (``"loo"``, not for
+    ``fitting="basic"``). False: use the whole budget.""",
+    "validation_fraction": """
+validation_fraction : float, default 0.1
+    Fraction of the rows held out for ``early_stopping=True`` where ``fit`` is given none;
+    drawn by class for a classifier. These rows are not trained on.""",
+    "n_iter_no_change": """
+n_iter_no_change : int, optional
+    With early stopping, look no further than this many steps after the best. None: look at
+    the whole budget.""",
+    "tol": """
+tol : float, default 0.0
+    With early stopping, the least improvement of the error that counts. Without, the mean
+    squared training error at which the path ends (0: never).""",
+    "route": """
+route : {"auto", "gram", "direct"}, default "auto"
+    ``"gram"`` computes the Gram matrix of the candidates once (memory M^2), ``"direct"`` only
+    the rows of it that are needed. Both give the same model to rounding; ``"auto"`` takes
+    the cheaper one that fits in scikit-learn's ``working_memory``.""",
+    "gammas": """
+gammas : sequence of float, optional
+    Values of `gamma` to try. None: seven multiples of ``"scale"`` from 1/256 to 16, or
+    `gamma` alone where that is not ``"scale"`` or the kernel has none.""",
+    "cv": """
+cv : int, splitter or iterable, default 5
+    Number of folds (by class for a classifier), a scikit-learn splitter, or pairs of index
+    arrays.""",
+    "random_state": """
+random_state : int, RandomState or None, default None
+    For the random candidates and the held-out rows.""",
+}
+
+ATTRIBUTES = """
+support_ : ndarray of int of shape (n_support,)
+    Indices into the caller's X of the centres, in order of choice; absent with a `dictionary`.
+support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
+    The centres; absent for a precomputed kernel.
+dual_coef_ : ndarray of shape (n_outputs, n_support)
+    Coefficients of the kernel functions.
+intercept_ : ndarray of shape (n_outputs,)
+    Constants.
+n_components_ : int
+    Number of kernel functions used.
+n_iter_ : int
+    Number of steps of the model: what ``staged_predict`` yields and ``truncate`` accepts.
+stop_reason_ : str
+    ``"n_components"`` (budget used up), ``"tol"``, ``"early_stopping"``, ``"rank"`` (no other
+    candidate is independent), ``"zero_residual"`` (targets explained) or ``"no_gain"``.
+train_loss_path_ : ndarray
+    Weighted mean squared error of the targets (+1 and -1 for classes), averaged over the
+    outputs, after 1, 2, ... steps.
+kernel_ : Kernel
+    The kernel with its numbers resolved.
+expansion_ : KernelExpansion
+    The fitted function. ``expansion_(X)`` gives the outputs of shape (n_rows, n_outputs)
+    without any check of X.
+path_ : CoefficientPath
+    What gives the coefficients of every prefix.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : ndarray of str
+    Names of the features, if X had them.
+"""
+
+HELD_OUT_ATTRIBUTES = """
+validation_loss_path_, leave_one_out_loss_path_ : ndarray
+    Losses that early stopping followed; only the one that applies exists.
+"""
+
+CLASS_ATTRIBUTES = """
+classes_ : ndarray of shape (n_classes,)
+    Sorted labels.
+temperature_ : float
+    Temperature of the softmax (sigmoid for two classes) of the probabilities, fitted on
+    leave-one-out decision values of at most 2000 evenly spaced training rows.
+"""
+
+CV_ATTRIBUTES = """
+gamma_ : float or str
+    The gamma chosen.
+gammas_ : list
+    Those tried.
+cv_loss_path_ : ndarray of shape (n_gammas, n_folds, n_components)
+    Mean squared error on the test part of each fold after 1, 2, ... steps.
+"""
+
+
+def with_shared_sections(cls: Class) -> Class:
+    """Replace ``{shared}`` in the docstring of an estimator class (a class decorator)."""
+    names = list(inspect.signature(cls.__init__).parameters)[1:]
+    attributes = ATTRIBUTES.strip()
+    extras = (
+        ("early_stopping", HELD_OUT_ATTRIBUTES),
+        ("class_weight", CLASS_ATTRIBUTES),
+        ("cv", CV_ATTRIBUTES),
+    )
+    for name, text in extras:
+        if name in names:
+            attributes += "\n" + text.strip()
+    parameters = "\n".join(PARAMETERS[name].strip() for name in names)
+    shared = f"Parameters\n----------\n{parameters}\n\nAttributes\n----------\n{attributes}"
+    indented = shared.replace("\n", "\n    ").replace("\n    \n", "\n\n")
+    cls.__doc__ = (cls.__doc__ or "").replace("{shared}", indented)
+    return cls
