@@ -132,6 +132,8 @@ class NumpyBackend:
 
     def add_gram(self, gram: Array, block: Array) -> None:
         """``gram += block.T @ block`` (upper triangle only), half the arithmetic of a product."""
+        if not gram.flags.f_contiguous:
+            raise ValueError("gram must be stored column by column, as `zeros` gives it")
         blas.dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=1)
 
     def mirror(self, gram: Array) -> None:
@@ -145,7 +147,8 @@ class NumpyBackend:
 
     def subtract_outer(self, gram: Array, vector: Array) -> None:
         """``gram -= outer(vector, vector)``, in place."""
-        blas.dger(-1.0, vector, vector, a=gram, overwrite_a=1)
+        columns = gram if gram.flags.f_contiguous else gram.T
+        blas.dger(-1.0, vector, vector, a=columns, overwrite_a=1)
 
     def cholesky(self, gram: Array) -> Array:
         """Upper triangular R with R'R = `gram`, of which the lower triangle is read."""

@@ -73,7 +73,7 @@ def fit_inverse_temperature(
     """Minimise the negative log-likelihood over s in [1e-3, 1e3] by Newton's method.
 
     The function is convex in s. A step that would leave the interval known to hold the
-    minimum is replaced by its (geometric) middle.
+    minimum, and every step after the first 20, is replaced by its (geometric) middle.
 
     Parameters
     ----------
@@ -84,13 +84,14 @@ def fit_inverse_temperature(
     """
     low, high = SMALLEST, LARGEST
     scale = min(max(start, low), high)
-    for _ in range(100):
+    for iteration in range(100):
         slope, curvature = _slope_and_curvature(scale, values, codes, weights)
         newton = scale - slope / curvature if curvature > 0 else np.nan
         if abs(newton - scale) <= TOLERANCE * scale or high - low <= TOLERANCE * scale:
             break
         low, high = (low, scale) if slope > 0 else (scale, high)
-        scale = newton if low < newton < high else float(np.sqrt(low * high))
+        inside = iteration < 20 and low < newton < high
+        scale = newton if inside else float(np.sqrt(low * high))
     return scale
 
 

@@ -189,7 +189,8 @@ class FunctionKernel(Kernel):
 
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Call the function and check the shape of what it returns."""
-        values = np.asarray(self.function(X, Z, **(self.params or {})))
+        # A copy: the function may hand out an array that it keeps.
+        values = np.array(self.function(X, Z, **(self.params or {})), dtype=np.float64)
         if values.shape != (X.shape[0], Z.shape[0]):
             raise ValueError(
                 f"kernel: the function returned an array of shape {values.shape} for "
