@@ -37,6 +37,7 @@ SEARCH_CANDIDATES = 1_000
 MOST_CANDIDATES = 2_000
 MOST_VECTORS = 200
 FOLDS = 5
+TIMING_SECONDS = 0.3
 
 KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
 
@@ -231,7 +232,7 @@ def held_out_error(
     gamma = getattr(fitted.kernel_, "gamma", "scale")
     predicted = []
     for train, test in track(splits, "measuring the error"):
-        n_components = min(fitted.n_components_, len(train))
+        n_components = max(1, min(fitted.n_components_, len(train)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             refit = settings.estimator(len(train), gamma, n_components).fit(X[train], y[train])
@@ -271,10 +272,12 @@ def baseline(y: NDArray[Any], task: Task) -> Any:
     return labels[counts.argmax()]
 
 
-def microseconds_a_row(predict: Callable[[Any], Any], X: Any, seconds: float = 0.3) -> float:
+def microseconds_a_row(
+    predict: Callable[[Any], Any], X: Any, seconds: float | None = None
+) -> float:
     """Return the shortest of several timed predictions, divided by the rows, after a first one."""
     predict(X)
-    best, end = np.inf, time.perf_counter() + seconds
+    best, end = np.inf, time.perf_counter() + (seconds or TIMING_SECONDS)
     while time.perf_counter() < end or best == np.inf:
         start = time.perf_counter()
         predict(X)

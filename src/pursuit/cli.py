@@ -1,0 +1,433 @@
+"""The command ``pursuit``: from a file of data to a small model file, and to predictions.
+
+Each command is a dataclass of its options with a method ``run``; `_as_typer` turns its fields into
+the command line. What the commands need beyond the library's own dependencies (the ``cli`` extra)
+is imported when one of them runs, so that `main` can say how to install it.
+
+Exit codes: 0 done; 2 wrong usage; 3 a fault in a file; 130 interrupted. Errors are one line on
+standard error; so are notes and, on a terminal, the progress bar. Files are written beside their
+place and moved there when they are complete.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, field, fields
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+
+NEEDED = ("typer", "rich", "polars", "skrub", "skops")
+EXIT_USAGE, EXIT_DATA, EXIT_INTERRUPTED = 2, 3, 130
+INSTALL = "the command line needs its extra packages: pip install 'pursuit[cli]'"
+
+
+class UsageFault(Exception):
+    """Options that do not go together, or a place that cannot be written to."""
+
+
+def argument(text: str, **settings: Any) -> Any:
+    """Return the field of a positional argument."""
+    return field(metadata={"kind": "Argument", "names": (), "help": text, **settings})
+
+
+def option(text: str, *names: str, default: Any = MISSING, **settings: Any) -> Any:
+    """Return the field of an option."""
+    metadata = {"kind": "Option", "names": names, "help": text, **settings}
+    if isinstance(default, list):
+        return field(default_factory=list, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+EXISTING = {"exists": True, "dir_okay": False}
+
+
+@dataclass
+class Fit:
+    """Fit a model to a file and write it.
+
+    The kernel's gamma and the number of vectors are chosen by cross-validation unless given.
+    """
+
+    data: Path = argument("CSV, TSV, Parquet, NPZ (X, y) or LIBSVM text.", **EXISTING)
+    output: Path = option("Model file to write.", "--output", "-o")
+    target: str | None = option("Column to predict (of a table).", "--target", "-t", default=None)
+    n_components: int | None = option(
+        "Number of vectors.", "--n-components", "-n", default=None, min=1
+    )
+    gamma: float | None = option("Width of the kernel: its gamma.", default=None, min=1e-300)
+    task: Literal["auto", "classification", "regression"] = option(
+        "auto: classification if the target is text or a few distinct whole numbers.",
+        default="auto",
+    )
+    test: Path | None = option("File to measure the error on.", default=None, **EXISTING)
+    kernel: Literal["rbf", "laplacian", "linear", "poly", "sigmoid", "cosine"] = option(
+        "Kernel function.", default="rbf"
+    )
+    alpha: float = option("Ridge on the coefficients.", default=0.0, min=0.0)
+    n_candidates: int | None = option(
+        "Random training rows that may become vectors (2000 if there are more).",
+        default=None,
+        min=1,
+    )
+    text: list[str] = option("Column to take as text although it looks like numbers.", default=[])
+    drop: list[str] = option("Column to leave out.", default=[])
+    scale: bool = option(
+        "Bring features to a common size; leave them as they are.",
+        "--scale/--no-scale",
+        default=True,
+    )
+    staged: bool = option(
+        "Keep every smaller model in the file, for truncate in Python.", "--staged", default=False
+    )
+    seed: int = option("Seed of all random choices.", default=0)
+
+    def run(self) -> None:
+        """Read, choose, fit, write, report."""
+        from pursuit import table_fit, tables
+        from pursuit.table_model import matching
+
+        _require_folder(self.output)
+        data, y, layout = self._learn(tables.read(self.data))
+        test = self.test and _labelled(tables.read(self.test), layout)
+        if test:
+            matching(test[0], layout)  # so that its faults show before the long work
+        given = (self.n_components, self.gamma, self.kernel, self.alpha, self.n_candidates)
+        settings = table_fit.Settings(layout.task, *given, self.seed)
+        with _tracking() as track:
+            model, X, notes = table_fit.fit(data, y, layout, settings, track)
+            error: Any
+            if test:
+                predicted = model.estimator.predict(model.features(test[0]))
+                error = table_fit.measure(test[1], predicted, model.layout)
+            else:
+                error = table_fit.held_out_error(X, y, model, settings, track)
+        model.save(self.output, staged=self.staged)
+        _say(notes)
+        _report(model, "test file" if test else "held out", error, X, self.output)
+
+    def _learn(self, data: Any) -> tuple[Any, Any, Any]:
+        """Return the rows that have a target, the targets and the layout."""
+        from pursuit.table_model import learn_layout
+        from pursuit.tables import Table
+
+        if self.target is None and isinstance(data, Table):
+            raise UsageFault("a table needs --target COLUMN, the column to predict")
+        layout, notes = learn_layout(
+            data,
+            self.target or "y",
+            task=None if self.task == "auto" else self.task,
+            text=tuple(self.text),
+            drop=tuple(self.drop),
+            scale=self.scale,
+        )
+        _say(notes)
+        return *_labelled(data, layout), layout
+
+
+@dataclass
+class Predict:
+    """Predict for the rows of a file and write a CSV file with a row for each."""
+
+    model: Path = argument("Model file that fit wrote.", **EXISTING)
+    data: Path = argument("File to predict for; a target in it is ignored.", **EXISTING)
+    output: Path = option("CSV file to write.", "--output", "-o")
+    proba: bool = option("Also write the probability of each class.", "--proba", default=False)
+
+    def run(self) -> None:
+        """Read, predict, write."""
+        from pursuit.table_model import TableModel
+        from pursuit.tables import read
+
+        _require_folder(self.output)
+        model = TableModel.load(self.model)
+        if self.proba and model.layout.task == "regression":
+            raise UsageFault("--proba: a regression has no probabilities")
+        data = read(self.data)
+        X = model.features(data)
+        columns = {"prediction": model.estimator.predict(X)}
+        if self.proba:
+            names = [f"probability_{label}" for label in model.estimator.classes_]
+            columns |= zip(names, model.estimator.predict_proba(X).T, strict=True)
+        _say(model.notes(data))
+        _write_csv(self.output, columns)
+
+
+@dataclass
+class Score:
+    """Measure the error of a model on a file that holds the target."""
+
+    model: Path = argument("Model file that fit wrote.", **EXISTING)
+    data: Path = argument("File with the target.", **EXISTING)
+
+    def run(self) -> None:
+        """Read, predict, compare."""
+        from pursuit.table_fit import measure
+        from pursuit.table_model import TableModel
+        from pursuit.tables import read
+
+        model = TableModel.load(self.model)
+        data, y = _labelled(read(self.data), model.layout)
+        X = model.features(data)
+        _say(model.notes(data))
+        measured = measure(y, model.estimator.predict(X), model.layout)
+        _report(model, "this file", measured, X, self.model)
+
+
+@dataclass
+class Info:
+    """Say what a model file holds."""
+
+    model: Path = argument("A model file.", **EXISTING)
+
+    def run(self) -> None:
+        """Read the header, the columns and the path of losses."""
+        from pursuit.model_file import describe
+
+        about = describe(self.model)
+        fitted = about["fitted"]
+        rows = {
+            "class": about["class"],
+            "written by": f"pursuit {about['version']}",
+            "bytes on disk": f"{about['bytes']:,}",
+            "kernel": fitted["kernel_"],
+            "vectors": f"{fitted['n_components_']} of at most {about['params']['n_components']}",
+            "features": fitted["n_features_in_"],
+        }
+        layout, path = self._layout(about), self._path()
+        _show(["", str(self.model)], [*rows.items(), *layout])
+        _show(*path)
+
+    def _layout(self, about: dict[str, Any]) -> list[tuple[str, Any]]:
+        """Return the target and the columns, if the file tells of them."""
+        from pursuit.model_file import load_attachments
+        from pursuit.table_model import Layout
+
+        if "layout.json" not in about["attachments"]:
+            return []
+        layout = Layout.from_json(load_attachments(self.model)["layout.json"])
+        rows = [("target", f"{layout.target} ({layout.task})")]
+        rows += [(f"column {column.name}", column.kind) for column in layout.columns]
+        return rows + [(f"column {name}", "left out") for name in layout.left_out]
+
+    def _path(self) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Return the losses after 1, 2, 5, 10, ... vectors."""
+        from pursuit import load
+
+        model = load(self.model)
+        columns = {"training": model.train_loss_path_}
+        if hasattr(model, "cv_loss_path_"):
+            best = list(model.gammas_).index(model.gamma_)
+            columns["cross-validated"] = model.cv_loss_path_[best].mean(axis=0)
+        last = len(model.train_loss_path_)
+        steps = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if n < last] + [last]
+        rows = [(n, *(f"{path[n - 1]:.4g}" for path in columns.values())) for n in steps if n]
+        return ["vectors", *(f"mean squared error, {name}" for name in columns)], rows
+
+
+@dataclass
+class Demo:
+    """Fit the digits that scikit-learn ships and show accuracy against budget."""
+
+    output_dir: Path = option("Folder to write to.", "--output-dir", default=Path("pursuit-demo"))
+
+    def run(self) -> None:
+        """Fit, compare, draw, write."""
+        from pursuit import demo
+
+        with _tracking() as track:
+            rows, lines = demo.run(self.output_dir, track)
+        _show(demo.HEADER, [row.cells() for row in rows])
+        for line in lines:
+            print(line)
+
+
+COMMANDS = {"fit": Fit, "predict": Predict, "score": Score, "info": Info, "demo": Demo}
+
+
+# --- what the commands share -------------------------------------------------------------------
+
+
+def _labelled(data: Any, layout: Any) -> tuple[Any, Any]:
+    """Return the rows that have a target, and the targets."""
+    from pursuit.table_model import labelled
+
+    rows, y, notes = labelled(data, layout)
+    _say(notes)
+    return rows, y
+
+
+def _require_folder(output: Path) -> None:
+    """Refuse, before any work, a place that cannot be written to."""
+    if output.is_dir():
+        raise UsageFault(f"--output: {output} is a folder")
+    if not output.parent.is_dir():
+        raise UsageFault(f"--output: the folder {output.parent} does not exist")
+
+
+@contextmanager
+def _tracking() -> Iterator[Callable[[Any, str], Any]]:
+    """Yield a function that shows progress on standard error if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield lambda items, label: progress.track(items, description=label)
+
+
+def _say(notes: list[str]) -> None:
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
+    """Print the error beside the baseline's, and what the model costs."""
+    from pursuit.table_fit import microseconds_a_row
+
+    layout, estimator = model.layout, model.estimator
+    share = layout.task == "classification"
+    rows: list[tuple[Any, ...]] = []
+    if measured:
+        what = "error" if share else "root mean squared error"
+        both = (measured.error, measured.baseline)
+        shown = [f"{100 * value:.2f} %" if share else f"{value:.4g}" for value in both]
+        rows.append((f"{what}, {where} ({measured.n_rows} rows)", *shown))
+    batch = X[:10_000]
+    rows += [
+        ("vectors", estimator.n_components_, ""),
+        ("bytes on disk", f"{path.stat().st_size:,}", ""),
+        ("microseconds a row", f"{microseconds_a_row(estimator.predict, batch):.3g}", ""),
+        ("kernel", estimator.kernel_, ""),
+    ]
+    guess = f"always {layout.baseline}" if share else f"the mean, {layout.baseline:.4g}"
+    _show(["", "model", guess], rows)
+
+
+def _show(header: list[str], rows: list[tuple[Any, ...]]) -> None:
+    """Print a table on standard output."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for i, name in enumerate(header):
+        table.add_column(name, justify="right" if i else "left", no_wrap=not i, overflow="fold")
+    for row in rows:
+        table.add_row(*map(str, row))
+    Console(highlight=False, markup=False).print(table)
+
+
+def _write_csv(path: Path, columns: dict[str, Any]) -> None:
+    """Write columns; numbers in the shortest form that reads back as the same number."""
+    from pursuit.model_file import replacing
+
+    with replacing(path) as stream:
+        writer = csv.writer(codecs.getwriter("utf-8")(stream), lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+
+
+# --- the command line --------------------------------------------------------------------------
+
+
+def _as_typer(options: type) -> Callable[..., None]:
+    """Return a function whose signature tells typer of the fields, and that runs the command."""
+    import typer
+
+    hints, parameters = get_type_hints(options), []
+    for item in fields(options):
+        settings = dict(item.metadata)
+        declare = getattr(typer, settings.pop("kind"))
+        default = [] if item.default_factory is list else item.default
+        default = ... if default is MISSING else default
+        default = declare(default, *settings.pop("names"), **settings)
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(
+            inspect.Parameter(item.name, keyword, default=default, annotation=hints[item.name])
+        )
+
+    def command(**values: Any) -> None:
+        code = _guarded(options(**values))
+        if code:
+            raise typer.Exit(code)
+
+    command.__doc__ = options.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = hints
+    return command
+
+
+def _guarded(command: Any) -> int:
+    """Run a command; its faults become one line on standard error and an exit code."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            command.run()
+        _say(list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught)))
+    except UsageFault as fault:
+        return _fail(str(fault), EXIT_USAGE)
+    except KeyboardInterrupt:
+        return _fail("interrupted: nothing was written", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        raise  # the reader of our output has gone; typer ends quietly
+    except (ValueError, OSError) as fault:
+        return _fail(str(fault), EXIT_DATA)
+    return 0
+
+
+def _fail(message: str, code: int) -> int:
+    print(" ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _app() -> Any:
+    import typer
+
+    app = typer.Typer(
+        help="Sparse kernel machines: a kernel model with a strict budget of vectors.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for name, options in COMMANDS.items():
+        app.command(name)(_as_typer(options))
+
+    @app.callback(invoke_without_command=True)
+    def _root(
+        show_version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+    ) -> None:
+        if show_version:
+            print(f"pursuit {version('pursuit')}")
+            raise typer.Exit()
+
+    return app
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : list of str or None, default=None
+        What stands behind ``pursuit``; None takes it from the process.
+
+    Returns
+    -------
+    code : int
+        The exit code.
+    """
+    if any(find_spec(name) is None for name in NEEDED):
+        return _fail(INSTALL, EXIT_USAGE)
+    try:
+        _app()(args=arguments, prog_name="pursuit")
+    except SystemExit as done:
+        return int(done.code or 0)
+    return 0
