@@ -213,7 +213,8 @@ class Centres(NamedTuple):
 def inner(X: Any, Z: Any) -> Array:
     """Inner products x'z, dense, of dense or CSR rows."""
     if sparse.issparse(X) or sparse.issparse(Z):
-        return np.asarray(safe_sparse_dot(X, Z.T, dense_output=True))
+        # Two CSR matrices must have one type.
+        return np.asarray(safe_sparse_dot(X.astype(Z.dtype), Z.T, dense_output=True))
     product: Array = X @ Z.T
     return product
 

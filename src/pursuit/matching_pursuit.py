@@ -46,6 +46,7 @@ additions. With several outputs the score of an atom is summed over them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -301,19 +302,16 @@ class _HeldOut(_KernelMatchingPursuit):
 
     def _stopping(self, train: Samples, validation: Samples | None) -> Stopping:
         """The rule for ending the path."""
-        patience, tol, centred = self.n_iter_no_change, self.tol, self.fit_intercept
+
+        def leave_one_out(path: CoefficientPath, atoms: Atoms) -> Array:
+            return leave_one_out_losses(path, atoms, train, self.fit_intercept)
+
         if self.early_stopping == "loo":
-            return Stopping(
-                lambda path, atoms: leave_one_out_losses(path, atoms, train, centred),
-                patience,
-                tol,
-            )
-        if validation is not None:
-            held_out = validation
-            return Stopping(
-                lambda path, atoms: held_out_losses(path, atoms, held_out), patience, tol
-            )
-        return Stopping(tol=tol)
+            return Stopping(leave_one_out, self.n_iter_no_change, self.tol)
+        if validation is None:
+            return Stopping(tol=self.tol)
+        held_out = partial(held_out_losses, samples=validation)
+        return Stopping(held_out, self.n_iter_no_change, self.tol)
 
     def _store_watched(self, losses: Array | None) -> None:
         """Store the losses under the name of what they were measured on."""
