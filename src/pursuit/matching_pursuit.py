@@ -302,12 +302,9 @@ class _HeldOut(_KernelMatchingPursuit):
 
     def _stopping(self, train: Samples, validation: Samples | None) -> Stopping:
         """The rule for ending the path."""
-
-        def leave_one_out(path: CoefficientPath, atoms: Atoms) -> Array:
-            return leave_one_out_losses(path, atoms, train, self.fit_intercept)
-
         if self.early_stopping == "loo":
-            return Stopping(leave_one_out, self.n_iter_no_change, self.tol)
+            own = partial(leave_one_out_losses, samples=train, fit_intercept=self.fit_intercept)
+            return Stopping(own, self.n_iter_no_change, self.tol)
         if validation is None:
             return Stopping(tol=self.tol)
         held_out = partial(held_out_losses, samples=validation)
