@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 # A gain within this share of the best one is a tie; the lowest index wins.
 TIE = 1e-9
 # An atom with less than this share of its squared norm outside the span is dependent.
-DEPENDENT = 1e-8
+DEPENDENT = 1e-6
 
 
 # Kernels, entry by entry.

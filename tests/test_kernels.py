@@ -174,6 +174,13 @@ def test_far_offset_costs_no_digits(rng):
     assert pairwise.rbf_kernel(tiny, gamma=2.0**20)[0, 1] in (0.0, 1.0)
 
 
+def test_one_far_row_costs_no_digits(rng):
+    X = rng.normal(size=(60, 2))
+    X[0] = 1e8
+    assert_allclose(RBF(0.5)(X, X), reference.rbf(X, X, 0.5), rtol=1e-9)
+    assert_allclose(RBF(0.5)(X, X[:5]), reference.rbf(X, X[:5], 0.5), rtol=1e-9)
+
+
 def test_gaussian_is_never_above_one(rng):
     X = rng.normal(size=(200, 30))
     K = RBF(1e-9)(X, X)
