@@ -90,7 +90,7 @@ class ExpansionModel(BaseEstimator):
         """Targets as a table, and weights, of held-out rows."""
         raise NotImplementedError
 
-    def _read_validation(self, X_val: Any, y_val: Any) -> Samples | None:
+    def _read_validation(self, X_val: Any, y_val: Any, n_outputs: int) -> Samples | None:
         """Checked held-out rows, or None."""
         if X_val is None and y_val is None:
             return None
@@ -100,6 +100,8 @@ class ExpansionModel(BaseEstimator):
         Y, weights = self._code_targets(y_val, X.shape[0])
         if len(Y) != X.shape[0]:
             raise ValueError(f"X_val has {X.shape[0]} rows, but y_val has {len(Y)}")
+        if Y.shape[1] != n_outputs:
+            raise ValueError(f"y has {n_outputs} targets, but y_val has {Y.shape[1]}")
         return Samples(X, Y, weights)
 
     def _require_path(self) -> CoefficientPath:
@@ -202,15 +204,18 @@ class ExpansionClassifier(ExpansionModel):
         weights = check_weights(sample_weight, X.shape[0])
         self.classes_, codes = np.unique(y, return_inverse=True)
         present = np.bincount(codes, weights=weights > 0) > 0
-        if present.sum() < 2:
-            raise ValueError(
-                f"y has one class only ({self.classes_[present][0]}); a classifier needs rows "
-                "of positive weight from at least 2 classes"
-            )
         if not present.all():
             self.classes_ = self.classes_[present]
             codes = np.maximum(np.cumsum(present)[codes] - 1, 0)
         self._class_weights = class_weights(self.class_weight, self.classes_, codes, weights)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class only ({self.classes_[0]}); a classifier needs rows of positive "
+                "weight from at least 2 classes"
+            )
+        if not self._class_weights.all():
+            unweighted = self.classes_[self._class_weights == 0][0]
+            raise ValueError(f"class_weight is zero for the class {unweighted}")
         Y = signed_targets(codes, len(self.classes_))
         return Samples(X, Y, weights * self._class_weights[codes])
 

@@ -269,7 +269,7 @@ class _HeldOut(_KernelMatchingPursuit):
         budgets = self._budgets(samples.Y.shape[1])
         if self.early_stopping is not True and not (X_val is None and y_val is None):
             raise ValueError("X_val and y_val are only used with early_stopping=True")
-        validation = self._read_validation(X_val, y_val)
+        validation = self._read_validation(X_val, y_val, samples.Y.shape[1])
         kernel = self._kernel(samples, self.gamma)
         rows = np.flatnonzero(samples.weights > 0)
         if self.early_stopping is True and validation is None:
