@@ -86,6 +86,14 @@ def test_large_files_choose_gamma_on_a_part_and_few_candidates(monkeypatch):
     assert held_out_error(X, y, fitted, settings, track).n_rows == 50
 
 
+def test_candidates_are_bounded():
+    def chosen(n_rows, **given):
+        return Settings("regression", **given).estimator(n_rows, 1.0, 5).n_candidates
+
+    assert [chosen(n) for n in (2000, 2001, 100_000, 100_001)] == [None, 2000, 2000, 1000]
+    assert [chosen(n, n_candidates=3000) for n in (3000, 200_000)] == [None, 3000]
+
+
 @pytest.mark.parametrize("kernel", ["linear", "cosine"])
 def test_kernels_without_gamma(kernel):
     model, _ = search(*waves(), Settings("regression", kernel=kernel), track)

@@ -73,7 +73,7 @@ class Fit:
     )
     alpha: float = option("Ridge on the coefficients.", default=0.0, min=0.0)
     n_candidates: int | None = option(
-        "Random training rows that may become vectors (2000 if there are more).",
+        "Random training rows that may become vectors; by default at most 2000.",
         default=None,
         min=1,
     )
@@ -111,7 +111,7 @@ class Fit:
                 error = table_fit.held_out_error(X, y, model, settings, track)
         model.save(self.output, staged=self.staged)
         _say(notes)
-        _report(model, "test file" if test else "held out", error, X, self.output)
+        _report(model, "test rows" if test else "rows held out", error, X, self.output)
 
     def _learn(self, data: Any) -> tuple[Any, Any, Any]:
         """Return the rows that have a target, the targets and the layout."""
@@ -178,7 +178,7 @@ class Score:
         X = model.features(data)
         _say(model.notes(data))
         measured = measure(y, model.estimator.predict(X), model.layout)
-        _report(model, "this file", measured, X, self.model)
+        _report(model, "rows of the file", measured, X, self.model)
 
 
 @dataclass
@@ -299,16 +299,21 @@ def _report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
         what = "error" if share else "root mean squared error"
         both = (measured.error, measured.baseline)
         shown = [f"{100 * value:.2f} %" if share else f"{value:.4g}" for value in both]
-        rows.append((f"{what}, {where} ({measured.n_rows} rows)", *shown))
+        rows += [(what, *shown), ("measured on", f"{measured.n_rows:,} {where}", "")]
     batch = X[:10_000]
     rows += [
         ("vectors", estimator.n_components_, ""),
         ("bytes on disk", f"{path.stat().st_size:,}", ""),
         ("microseconds a row", f"{microseconds_a_row(estimator.predict, batch):.3g}", ""),
-        ("kernel", estimator.kernel_, ""),
+        ("kernel", _short(estimator.kernel_), ""),
     ]
-    guess = f"always {layout.baseline}" if share else f"the mean, {layout.baseline:.4g}"
-    _show(["", "model", guess], rows)
+    _show(["", "model", f"always {layout.baseline}" if share else "the mean"], rows)
+
+
+def _short(kernel: Any) -> str:
+    """Return a kernel as text, its numbers with four digits."""
+    numbers = ", ".join(f"{name}={value:.4g}" for name, value in vars(kernel).items())
+    return f"{type(kernel).__name__}({numbers})"
 
 
 def _show(header: list[str], rows: list[tuple[Any, ...]]) -> None:

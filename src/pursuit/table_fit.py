@@ -3,9 +3,10 @@
 `search` chooses the kernel's gamma and the number of vectors by the exact cross-validated path of
 `KernelMatchingPursuitClassifierCV` and its regression twin, one gamma at a time, so that a caller
 can show progress. The work stays bounded on large files. A Gram matrix costs the square of the
-number of candidates for each row, so the candidates are at most `MOST_CANDIDATES` random rows. On
-more than `SEARCH_ROWS` rows gamma is chosen on that many random ones, with `SEARCH_CANDIDATES`
-candidates; the number of vectors is then chosen on all rows.
+number of candidates for each row, so the candidates are at most `MOST_CANDIDATES` random rows; of
+more than `MANY_ROWS`, `CANDIDATES_OF_MANY`. On more than `SEARCH_ROWS` rows gamma is chosen on
+that many random ones, with `SEARCH_CANDIDATES` candidates; the number of vectors is then chosen on
+all rows.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from pursuit.tables import DataError, Matrix, Table, shown
 SEARCH_ROWS = 10_000
 SEARCH_CANDIDATES = 1_000
 MOST_CANDIDATES = 2_000
+MANY_ROWS, CANDIDATES_OF_MANY = 100_000, 1_000
 MOST_VECTORS = 200
 FOLDS = 5
 TIMING_SECONDS = 0.3
@@ -86,7 +88,8 @@ class Settings:
         return _CROSS_VALIDATED[self.task](budget, gamma=gamma, cv=splitter, **shared)
 
     def _shared(self, n_rows: int) -> dict[str, Any]:
-        most = self.n_candidates or MOST_CANDIDATES
+        bound = MOST_CANDIDATES if n_rows <= MANY_ROWS else CANDIDATES_OF_MANY
+        most = self.n_candidates or bound
         return {
             "kernel": self.kernel,
             "alpha": self.alpha,
