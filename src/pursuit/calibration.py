@@ -20,7 +20,7 @@ from pursuit.backend import Array
 __all__ = ["fit_inverse_temperature", "negative_log_likelihood", "probabilities"]
 
 SMALLEST, LARGEST = 1e-3, 1e3
-TOLERANCE = 1e-10
+SMALL_STEP = 1e-6
 
 
 def negative_log_likelihood(scale: float, values: Array, codes: Array, weights: Array) -> float:
@@ -47,24 +47,20 @@ def negative_log_likelihood(scale: float, values: Array, codes: Array, weights: 
 
 
 def _slope_and_curvature(
-    scale: float, values: Array, codes: Array, weights: Array
+    scale: float, columns: Array, own: Array, weights: Array
 ) -> tuple[float, float]:
     """First and second derivative of the negative log-likelihood in s.
 
-    They are the mean over rows of E_p[f] - f_y and of Var_p[f].
+    They are the weighted sums over rows of E_p[f] - f_y and of Var_p[f]. `columns` holds f with
+    one row a class, measured from the largest f of each column; `own` holds f_y.
     """
-    if values.shape[1] == 1:
-        margin = values[:, 0] * (2 * codes - 1)
-        wrong = expit(-scale * margin)
-        slope, curvature = -margin * wrong, margin**2 * wrong * (1.0 - wrong)
-    else:
-        shifted = values - values.max(axis=1, keepdims=True)
-        p = np.exp(scale * shifted)
-        p /= p.sum(axis=1, keepdims=True)
-        mean = (p * shifted).sum(axis=1)
-        slope = mean - shifted[np.arange(len(codes)), codes]
-        curvature = (p * shifted * shifted).sum(axis=1) - mean**2
-    return float(weights @ slope), float(weights @ curvature)
+    p = np.exp(scale * columns)
+    p /= p.sum(axis=0)
+    p *= columns
+    mean = p.sum(axis=0)
+    p *= columns
+    variance = p.sum(axis=0) - mean**2
+    return float(weights @ (mean - own)), float(weights @ variance)
 
 
 def fit_inverse_temperature(
@@ -82,12 +78,19 @@ def fit_inverse_temperature(
     start : float, default 1.0
         First s; a neighbour's solution saves steps.
     """
+    # Two classes with one decision value f are a softmax over (0, f).
+    columns = np.vstack([np.zeros(len(values)), values.T]) if values.shape[1] == 1 else values.T
+    columns = columns - columns.max(axis=0)
+    own = columns[codes, np.arange(len(codes))]
     low, high = SMALLEST, LARGEST
     scale = min(max(start, low), high)
     for iteration in range(100):
-        slope, curvature = _slope_and_curvature(scale, values, codes, weights)
+        slope, curvature = _slope_and_curvature(scale, columns, own, weights)
         newton = scale - slope / curvature if curvature > 0 else np.nan
-        if abs(newton - scale) <= TOLERANCE * scale or high - low <= TOLERANCE * scale:
+        if abs(newton - scale) <= SMALL_STEP * scale:
+            # Newton's error is the square of its last step.
+            return float(newton)
+        if high - low <= SMALL_STEP**2 * scale:
             break
         low, high = (low, scale) if slope > 0 else (scale, high)
         inside = iteration < 20 and low < newton < high

@@ -69,7 +69,8 @@ class ExpansionModel(BaseEstimator):
 
     def _validated(self, X: Any) -> Any:
         """Rows for prediction, checked against those of ``fit``."""
-        check_is_fitted(self)
+        if not hasattr(self, "expansion_"):
+            check_is_fitted(self)
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
 
     def _outputs(self, X: Any) -> Array:

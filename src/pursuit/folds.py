@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv, train_test_split
 
 from pursuit.backend import Array
 from pursuit.dictionary import Dictionary
-from pursuit.gram import Moments, NormalEquations, Samples, gather, normal_equations
+from pursuit.gram import NormalEquations, Origin, Samples, WeightedValues, gather, normal_equations
 from pursuit.kernels import scale_gamma
 from pursuit.parameters import check_real, class_codes
 from pursuit.path_losses import held_out_losses
@@ -156,8 +156,11 @@ class FoldPaths:
         self.centred = fit_intercept
         self.alpha = alpha
         self.complete = complete
+        self.origin: Origin | None = None
         self.rows = np.flatnonzero(samples.weights > 0)
-        self.total = self._moments(self.rows)
+        everything = self._values(self.rows)
+        self.origin = everything.origin
+        self.total = gather(everything, complete=complete)
 
     def losses(self, split: Split, fitting: str, budgets: list[int]) -> Array:
         """Mean squared error on the test rows after 1, 2, ... steps, one an allowed step.
@@ -183,24 +186,21 @@ class FoldPaths:
 
     def _equations(self, train: Array, outside: Array) -> NormalEquations:
         """Normal equations of the training part."""
-        left_out = self._moments(outside) if len(outside) else None
-        moments = self.total.without(left_out) if left_out else self.total.copy()
-        return normal_equations(
-            moments,
-            centred=self.centred,
-            alpha=self.alpha,
-            functions=self.functions,
-            samples=self.samples.take(train),
-        )
+        if len(outside):
+            left_out = gather(self._values(outside), complete=self.complete)
+            moments = self.total.without(left_out)
+        else:
+            moments = self.total.copy()
+        values = self._values(train, keep=not self.complete)
+        return normal_equations(moments, values, alpha=self.alpha)
 
-    def _moments(self, rows: Array) -> Moments:
-        """Moments of some rows, all measured from one origin."""
-        moments = gather(
+    def _values(self, rows: Array, *, keep: bool = False) -> WeightedValues:
+        """The dictionary on some rows, measured from one origin."""
+        return WeightedValues(
             self.functions,
             self.samples.take(rows),
             len(self.dictionary),
             centred=self.centred,
-            complete=self.complete,
-            origin=self.total.origin if hasattr(self, "total") else None,
+            keep=keep,
+            origin=self.origin,
         )
-        return moments

@@ -36,7 +36,7 @@ Both give the same atoms to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -45,7 +45,15 @@ import numpy as np
 from pursuit import blocks
 from pursuit.backend import Array, backend_of
 
-__all__ = ["Moments", "NormalEquations", "Samples", "choose_route", "gather", "normal_equations"]
+__all__ = [
+    "Moments",
+    "NormalEquations",
+    "Samples",
+    "WeightedValues",
+    "choose_route",
+    "gather",
+    "normal_equations",
+]
 
 PANEL = 64
 
@@ -155,8 +163,8 @@ class LazyGram:
 
     Parameters
     ----------
-    values : callable
-        Blocks of sqrt(w_i) (d(x_i) - o): an iterator over arrays of shape (n_rows, n_atoms).
+    values : WeightedValues
+        The dictionary on the training rows.
     atom_sum : ndarray of shape (n_atoms,) or None
         c / sqrt(W), subtracted with an intercept.
     diagonal : ndarray of shape (n_atoms,)
@@ -169,7 +177,7 @@ class LazyGram:
 
     def __init__(
         self,
-        values: Callable[[], Any],
+        values: WeightedValues,
         atom_sum: Array | None,
         diagonal: Array,
         alpha: float,
@@ -201,7 +209,7 @@ class LazyGram:
     def _compute(self, panel: Array) -> Array:
         """Rows of G for the atoms of the panel, one blocked pass over the data."""
         rows = np.zeros((len(panel), len(self.diagonal)))
-        for block in self._values():
+        for _, block in self._values:
             rows += block[:, panel].T @ block
         if self._atom_sum is not None:
             rows -= np.outer(self._atom_sum[panel], self._atom_sum)
@@ -233,16 +241,10 @@ def choose_route(n_rows: int, n_features: int, n_atoms: int, n_steps: int) -> st
     return "gram" if n_atoms <= products + kernels else "direct"
 
 
-def gather(
-    functions: Callable[[Any], Array],
-    samples: Samples,
-    n_atoms: int,
-    *,
-    centred: bool,
-    complete: bool,
-    origin: Origin | None = None,
-) -> Moments:
-    """One blocked pass over the rows.
+class WeightedValues:
+    """The dictionary on the training rows: blocks of sqrt(w_i) (d(x_i) - o), in float64.
+
+    Iterating gives pairs (rows, values): a slice, and an array of shape (n_rows, n_atoms).
 
     Parameters
     ----------
@@ -254,36 +256,89 @@ def gather(
         M.
     centred : bool
         Whether an intercept will be fitted (then an origin near the means is used).
+    keep : bool, default False
+        Whether to keep the whole matrix, if it fits in memory, for further passes.
+    origin : Origin, optional
+        Taken from values whose moments these will be subtracted from.
+    """
+
+    def __init__(
+        self,
+        functions: Callable[[Any], Array],
+        samples: Samples,
+        n_atoms: int,
+        *,
+        centred: bool,
+        keep: bool = False,
+        origin: Origin | None = None,
+    ) -> None:
+        self.functions = functions
+        self.samples = samples
+        self.n_atoms = n_atoms
+        self.centred = centred
+        self.origin = origin or _origin(functions, samples, n_atoms, centred)
+        n_rows = samples.X.shape[0]
+        self._keep = keep and blocks.fits(8.0 * n_rows * n_atoms)
+        self._kept: Array | None = None
+
+    def __iter__(self) -> Iterator[tuple[slice, Array]]:
+        """Evaluate block by block, or hand out the matrix that was kept."""
+        n_rows = self.samples.X.shape[0]
+        if self._keep:
+            everything = slice(0, n_rows)
+            if self._kept is None:
+                self._kept = self._block(everything)
+            yield everything, self._kept
+            return
+        for rows in blocks.row_blocks(n_rows, 8.0 * self.n_atoms):
+            yield rows, self._block(rows)
+
+    def _block(self, rows: slice) -> Array:
+        """Values of one block of rows."""
+        values = blocks.evaluate(self.functions, self.samples.X[rows], self.n_atoms)
+        values = np.asarray(values, dtype=np.float64)
+        if self.centred:
+            values -= self.origin.atoms
+        weights = self.samples.weights[rows]
+        if (weights != 1.0).any():
+            values *= np.sqrt(weights)[:, None]
+        return values
+
+
+def gather(values: WeightedValues, *, complete: bool) -> Moments:
+    """One pass over the rows.
+
+    Parameters
+    ----------
+    values : WeightedValues
+        The dictionary on the training rows.
     complete : bool
         Whether to accumulate G0 itself (Gram route) or its diagonal alone.
-    origin : Origin, optional
-        Taken from other moments that these will be subtracted from.
 
     Raises
     ------
     ValueError
         If the kernel gives values that are not finite; the message names the first row.
     """
-    X, Y, weights = samples
-    origin = origin or _origin(functions, samples, n_atoms, centred)
+    _, Y, weights = values.samples
+    origin, n_atoms = values.origin, values.n_atoms
     target_deviations = Y - origin.targets
     weighted = weights[:, None] * target_deviations
     n_targets = Y.shape[1]
     gram = backend_of(Y).zeros((n_atoms, n_atoms)) if complete else None
     diagonal, atom_sum = np.zeros(n_atoms), np.zeros(n_atoms)
     cross = np.zeros((n_targets, n_atoms))
-    for rows in blocks.row_blocks(X.shape[0], 8.0 * n_atoms):
-        values = weighted_values(functions, samples, rows, origin)
+    for rows, block in values:
         root = np.sqrt(weights[rows])
-        sums = root @ values
+        sums = root @ block
         if not np.isfinite(sums).all():
-            _refuse_not_finite(values, rows.start)
+            _refuse_not_finite(block, rows.start)
         atom_sum += sums
-        cross += (weighted[rows] / root[:, None]).T @ values
+        cross += (weighted[rows] / root[:, None]).T @ block
         if gram is None:
-            diagonal += np.einsum("ij,ij->j", values, values)
+            diagonal += np.einsum("ij,ij->j", block, block)
         else:
-            backend_of(values).add_gram(gram, values)
+            backend_of(block).add_gram(gram, block)
     if gram is not None:
         backend_of(gram).mirror(gram)
         diagonal = gram.diagonal().copy()
@@ -298,20 +353,6 @@ def gather(
         energy,
         float(weights.sum()),
     )
-
-
-def weighted_values(
-    functions: Callable[[Any], Array], samples: Samples, rows: slice, origin: Origin
-) -> Array:
-    """sqrt(w_i) (d(x_i) - o) for a block of rows, in float64."""
-    values = blocks.evaluate(functions, samples.X[rows], len(origin.atoms))
-    values = np.asarray(values, dtype=np.float64)
-    if origin.atoms.any():
-        values -= origin.atoms
-    weights = samples.weights[rows]
-    if (weights != 1.0).any():
-        values *= np.sqrt(weights)[:, None]
-    return values
 
 
 def _origin(
@@ -339,29 +380,20 @@ def _refuse_not_finite(values: Array, start: int | None) -> None:
     )
 
 
-def normal_equations(
-    moments: Moments,
-    *,
-    centred: bool,
-    alpha: float,
-    functions: Callable[[Any], Array],
-    samples: Samples,
-) -> NormalEquations:
+def normal_equations(moments: Moments, values: WeightedValues, *, alpha: float) -> NormalEquations:
     """Centre the moments and add the ridge.
 
     Parameters
     ----------
     moments : Moments
         Their `gram` is overwritten.
-    centred : bool
-        Whether an intercept is fitted.
+    values : WeightedValues
+        The dictionary on the same rows, for the direct route.
     alpha : float
         Ridge on the atoms, never on the intercept.
-    functions, samples
-        As in `gather`, for the direct route.
     """
     weight, c, s = moments.weight, moments.atom_sum, moments.target_sum
-    origin = moments.origin
+    origin, centred = moments.origin, values.centred
     root = np.sqrt(weight)
     # Rounding is relative to the norms before centring: an atom whose deviations drown in it
     # counts as constant.
@@ -380,31 +412,13 @@ def normal_equations(
         G[np.diag_indices_from(G)] += alpha
         gram = CompleteGram(G, diagonal, alpha)
     else:
-        values = _value_blocks(functions, samples, origin)
         gram = LazyGram(values, c / root if centred else None, diagonal, alpha)
-    zeros = 0.0 if centred else 1.0
     return NormalEquations(
         gram,
         cross,
         np.maximum(energy, 0.0),
-        origin.atoms + (c / weight if not zeros else 0.0),
-        origin.targets + (s / weight if not zeros else 0.0),
+        origin.atoms + c / weight if centred else origin.atoms,
+        origin.targets + s / weight if centred else origin.targets,
         weight,
         alpha,
     )
-
-
-def _value_blocks(
-    functions: Callable[[Any], Array], samples: Samples, origin: Origin
-) -> Callable[[], Any]:
-    """Weighted values block by block; kept where the whole matrix fits in memory."""
-    n_rows, n_atoms = samples.X.shape[0], len(origin.atoms)
-    if blocks.fits(8.0 * n_rows * n_atoms):
-        whole = weighted_values(functions, samples, slice(0, n_rows), origin)
-        return lambda: (whole,)
-
-    def compute() -> Any:
-        for rows in blocks.row_blocks(n_rows, 8.0 * n_atoms):
-            yield weighted_values(functions, samples, rows, origin)
-
-    return compute

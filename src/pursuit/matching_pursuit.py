@@ -58,7 +58,7 @@ from pursuit.dictionary import Dictionary, given_centres, n_candidate_rows, trai
 from pursuit.docstrings import with_shared_sections
 from pursuit.estimator import ExpansionClassifier, ExpansionModel, ExpansionRegressor
 from pursuit.folds import FoldPaths, gamma_grid, hold_out, index_splits
-from pursuit.gram import Samples, choose_route, gather, normal_equations
+from pursuit.gram import Samples, WeightedValues, choose_route, gather, normal_equations
 from pursuit.kernels import Kernel, is_precomputed, resolve_kernel
 from pursuit.path_losses import held_out_losses, inverse_temperatures, leave_one_out_losses
 from pursuit.search import Fit, Search, Stopping, choose_prefix, deal, warn_short
@@ -113,10 +113,10 @@ def kernel_matching_pursuit(
     if route == "auto":
         n_rows, n_features = samples.X.shape
         route = choose_route(n_rows, n_features, n_atoms, sum(budgets))
-    moments = gather(functions, samples, n_atoms, centred=fit_intercept, complete=route == "gram")
-    equations = normal_equations(
-        moments, centred=fit_intercept, alpha=alpha, functions=functions, samples=samples
+    values = WeightedValues(
+        functions, samples, n_atoms, centred=fit_intercept, keep=route == "direct"
     )
+    equations = normal_equations(gather(values, complete=route == "gram"), values, alpha=alpha)
     search = Search(equations, fitting, budgets)
     return choose_prefix(search, dictionary.atoms, stopping or Stopping())
 
