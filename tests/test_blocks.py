@@ -73,25 +73,24 @@ def test_evaluate_keeps_the_type_and_passes_errors_on(monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_for_each_does_every_item_once(threads, monkeypatch):
+@pytest.mark.parametrize("parallel", [True, False])
+def test_in_parallel_gives_one_result_an_item_in_order(parallel, threads, monkeypatch):
     monkeypatch.setattr(blocks, "n_threads", lambda: threads)
-    for items in ([], [3], list(range(50))):
-        done = []
-        blocks.for_each(done.append, items)
-        assert sorted(done) == items
-    done = []
-    blocks.for_each(lambda item: done.append((item, threading.get_ident())), [1, 2], parallel=False)
-    assert done == [(1, threading.get_ident()), (2, threading.get_ident())]
+    for items in ([], [3], range(50)):
+        results = blocks.in_parallel(lambda item: -item, items, parallel=parallel)
+        assert results == [-item for item in items]
+    workers = set(blocks.in_parallel(lambda _: threading.get_ident(), [0, 1], parallel=parallel))
+    assert (workers == {threading.get_ident()}) == (threads == 1 or not parallel)
 
 
-def test_for_each_gives_each_worker_one_blas_thread_and_restores(monkeypatch):
+def test_each_worker_has_one_blas_thread_and_the_number_is_restored(monkeypatch):
     monkeypatch.setattr(blocks, "n_threads", lambda: 2)
 
-    def blas_threads():
+    def blas_threads(_=None):
         return [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
 
-    before, inside = blas_threads(), []
-    blocks.for_each(lambda _: inside.append(blas_threads()), [0, 1])
+    before = blas_threads()
+    inside = blocks.in_parallel(blas_threads, [0, 1])
     assert all(n == 1 for counts in inside for n in counts)
     assert blas_threads() == before
 
