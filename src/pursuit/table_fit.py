@@ -4,9 +4,9 @@
 `KernelMatchingPursuitClassifierCV` and its regression twin, one gamma at a time, so that a caller
 can show progress. The work stays bounded on large files. A Gram matrix costs the square of the
 number of candidates for each row, so the candidates are at most `MOST_CANDIDATES` random rows; of
-more than `MANY_ROWS`, `CANDIDATES_OF_MANY`. On more than `SEARCH_ROWS` rows gamma is chosen on
-that many random ones, with `SEARCH_CANDIDATES` candidates; the number of vectors is then chosen on
-all rows.
+more than `MANY_ROWS`, `CANDIDATES_OF_MANY`. Gamma is chosen with at most `SEARCH_CANDIDATES`
+candidates, and on more than `SEARCH_ROWS` rows on that many random ones; the number of vectors is
+then chosen on all rows.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _best_gamma(X: Features, y: NDArray[Any], settings: Settings, track: Track) 
     if len(y) > SEARCH_ROWS:
         rows = some_rows(len(y), settings.seed)
         X, y = X[rows], y[rows]
-        settings = replace(settings, n_candidates=settings.n_candidates or SEARCH_CANDIDATES)
+    settings = replace(settings, n_candidates=settings.n_candidates or SEARCH_CANDIDATES)
     splitter = folds(y, settings)
     scale, losses = scale_gamma(X), {}
     for gamma in track([scale * factor for factor in GAMMA_FACTORS], "choosing gamma"):
