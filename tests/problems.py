@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pursuit.gram import WeightedValues, gather, normal_equations
+
 
 class Problem(NamedTuple):
     """Rows, numbers to predict (two columns), labels (three texts, unsorted) and weights."""
@@ -41,3 +43,9 @@ def as_targets(labels):
     classes = sorted(set(labels.tolist()))
     columns = classes[1:] if len(classes) == 2 else classes
     return np.array([[1.0 if label == c else -1.0 for c in columns] for label in labels])
+
+
+def equations_of(functions, samples, n_atoms, *, centred=True, alpha=0.0, complete=True):
+    """Normal equations in one go."""
+    values = WeightedValues(functions, samples, n_atoms, centred=centred, keep=not complete)
+    return normal_equations(gather(values, complete=complete), values, alpha=alpha)

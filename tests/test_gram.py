@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from problems import equations_of
 from scipy import sparse
 
 from pursuit import gram as module
-from pursuit.gram import Samples, choose_route, gather, normal_equations
+from pursuit.gram import Samples, WeightedValues, choose_route, gather, normal_equations
 from pursuit.kernels import RBF
 
 N_ROWS, N_ATOMS = 50, 30
@@ -39,10 +40,9 @@ def expected_equations(samples, centred, alpha):
     return G, Y.T @ (w[:, None] * D), (w[:, None] * Y**2).sum(axis=0), mean_d, mean_y
 
 
-def equations(samples, complete, centred=True, alpha=0.0, moments=None):
-    moments = moments or gather(dictionary, samples, N_ATOMS, centred=centred, complete=complete)
-    return normal_equations(
-        moments, centred=centred, alpha=alpha, functions=dictionary, samples=samples
+def equations(samples, complete, centred=True, alpha=0.0):
+    return equations_of(
+        dictionary, samples, N_ATOMS, centred=centred, alpha=alpha, complete=complete
     )
 
 
@@ -89,11 +89,25 @@ def test_a_constant_atom_is_told_by_a_zero(complete, alpha, samples):
 def test_moments_without_some_rows_are_those_of_the_others(centred, complete, samples, rng):
     left_out = rng.permutation(N_ROWS)[:17]
     inside = np.setdiff1d(np.arange(N_ROWS), left_out)
-    options = {"centred": centred, "complete": complete}
-    total = gather(dictionary, samples, N_ATOMS, **options)
-    part = gather(dictionary, samples.take(left_out), N_ATOMS, origin=total.origin, **options)
-    found = equations(samples.take(inside), complete, centred, 0.2, total.without(part))
+    total = WeightedValues(dictionary, samples, N_ATOMS, centred=centred)
+
+    def part(rows):
+        return WeightedValues(
+            dictionary, samples.take(rows), N_ATOMS, centred=centred, origin=total.origin
+        )
+
+    moments = gather(total, complete=complete).without(gather(part(left_out), complete=complete))
+    found = normal_equations(moments, part(inside), alpha=0.2)
     assert_equations(found, expected_equations(samples.take(inside), centred, 0.2))
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_a_copy_of_moments_keeps_them_from_being_overwritten(centred, samples):
+    values = WeightedValues(dictionary, samples, N_ATOMS, centred=centred)
+    moments = gather(values, complete=True)
+    for _ in range(2):
+        found = normal_equations(moments.copy(), values, alpha=0.3)
+        assert_equations(found, expected_equations(samples, centred, 0.3))
 
 
 def test_far_means_cost_no_digits(samples):
@@ -104,8 +118,7 @@ def test_far_means_cost_no_digits(samples):
 
     shifted = samples._replace(Y=samples.Y + 1e6)
     near = equations(samples, True)
-    moments = gather(far, shifted, N_ATOMS, centred=True, complete=True)
-    found = normal_equations(moments, centred=True, alpha=0.0, functions=far, samples=shifted)
+    found = equations_of(far, shifted, N_ATOMS)
     assert_allclose(found.cross, near.cross, atol=1e-6)
     assert_allclose(rows_of(found.gram), rows_of(near.gram), atol=1e-6)
     assert_allclose(found.energy, near.energy, rtol=1e-7)
@@ -117,10 +130,7 @@ def test_csr_rows_and_single_precision(samples):
 
     for X, tolerance in ((sparse.csr_matrix(samples.X), 1e-11), (samples.X.astype("f4"), 1e-5)):
         given = samples._replace(X=X)
-        moments = gather(functions, given, N_ATOMS, centred=True, complete=True)
-        found = normal_equations(
-            moments, centred=True, alpha=0.0, functions=functions, samples=given
-        )
+        found = equations_of(functions, given, N_ATOMS)
         G = expected_equations(samples, True, 0.0)[0]
         assert_allclose(rows_of(found.gram), G, atol=tolerance * np.abs(G).max())
         assert found.cross.dtype == found.gram.diagonal.dtype == np.float64
@@ -139,10 +149,10 @@ def test_values_that_are_not_finite_name_the_row(centred, samples):
         pytest.raises(ValueError, match="kernel: the value.*candidate 7 is not finite; rescale"),
         np.errstate(invalid="ignore"),
     ):
-        gather(broken, samples, N_ATOMS, centred=centred, complete=True)
+        equations_of(broken, samples, N_ATOMS, centred=centred)
     if not centred:
         with pytest.raises(ValueError, match="at training row 23, candidate 7"):
-            gather(broken, samples, N_ATOMS, centred=False, complete=False)
+            equations_of(broken, samples, N_ATOMS, centred=False, complete=False)
 
 
 def test_samples_take_rows(samples):
@@ -159,12 +169,13 @@ def lazy_problem(rng, n_atoms):
     values = rng.normal(size=(20, n_atoms))
     passes = []
 
-    def blocks_of_values():
-        passes.append(1)
-        return iter([values[:8], values[8:]])
+    class Blocks:
+        def __iter__(self):
+            passes.append(1)
+            return iter([(slice(0, 8), values[:8]), (slice(8, 20), values[8:])])
 
     diagonal = (values**2).sum(axis=0) + 0.5
-    gram = module.LazyGram(blocks_of_values, None, diagonal, 0.5)
+    gram = module.LazyGram(Blocks(), None, diagonal, 0.5)
     return gram, values.T @ values + 0.5 * np.eye(n_atoms), passes
 
 
@@ -215,27 +226,30 @@ def test_tiny_budget_still_gives_right_rows(rng):
             assert len(gram._rows) <= PANEL
 
 
-def test_values_are_kept_where_they_fit(samples, rng):
+@pytest.mark.parametrize("centred", [True, False])
+def test_values_are_kept_where_they_fit(centred, samples):
     calls = []
 
     def counted(X):
         calls.append(len(X))
         return dictionary(X)
 
-    def passes(memory):
+    def evaluated(memory, keep):
         with sklearn.config_context(working_memory=memory):
-            moments = gather(counted, samples, N_ATOMS, centred=False, complete=False)
-            found = normal_equations(
-                moments, centred=False, alpha=0.0, functions=counted, samples=samples
-            )
+            values = WeightedValues(counted, samples, N_ATOMS, centred=centred, keep=keep)
             calls.clear()
-            for k in (0, 1):
-                found.gram._rows.clear()
-                found.gram.row(k, np.ones(N_ATOMS))
-            return sum(calls)
+            parts = [[(rows, block.copy()) for rows, block in values] for _ in range(3)]
+        for blocks in parts:
+            covered = np.concatenate([np.arange(N_ROWS)[rows] for rows, _ in blocks])
+            assert_array_equal(covered, np.arange(N_ROWS))
+            stacked = np.vstack([block for _, block in blocks])
+            assert_allclose(stacked, np.vstack([block for _, block in parts[0]]), rtol=1e-12)
+        return sum(calls)
 
-    assert passes(1024) == 0
-    assert passes(N_ROWS * N_ATOMS * 8 / 2 / 2**20) == 2 * N_ROWS
+    small = N_ROWS * N_ATOMS * 8 / 2 / 2**20
+    assert evaluated(1024, keep=True) == N_ROWS
+    assert evaluated(1024, keep=False) == 3 * N_ROWS
+    assert evaluated(small, keep=True) == 3 * N_ROWS
 
 
 # The choice of a route.

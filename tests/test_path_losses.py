@@ -5,11 +5,11 @@ import pytest
 import reference
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import as_targets, awkward
+from problems import as_targets, awkward, equations_of
 
 from pursuit import path_losses
 from pursuit.dictionary import Atoms
-from pursuit.gram import Samples, gather, normal_equations
+from pursuit.gram import Samples
 from pursuit.kernels import RBF
 from pursuit.path_losses import (
     calibration_steps,
@@ -29,11 +29,7 @@ def fitted(fitting="prefit", budgets=(8,), alpha=0.0, intercept=True, Y=P.Y):
     """Training rows, their equations, the path and its atoms."""
     samples = Samples(P.X[USED], Y[USED], P.weights[USED])
     atoms = Atoms(KERNEL, samples.X)
-    functions = atoms.functions
-    moments = gather(functions, samples, len(atoms), centred=intercept, complete=True)
-    equations = normal_equations(
-        moments, centred=intercept, alpha=alpha, functions=functions, samples=samples
-    )
+    equations = equations_of(atoms.functions, samples, len(atoms), centred=intercept, alpha=alpha)
     search = Search(equations, fitting, list(budgets))
     search.extend(sum(budgets))
     path, support = search.path()

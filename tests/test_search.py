@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import as_targets, awkward
+from problems import as_targets, awkward, equations_of
 from sklearn.exceptions import ConvergenceWarning
 
 from pursuit.dictionary import Atoms
-from pursuit.gram import Samples, gather, normal_equations
+from pursuit.gram import Samples
 from pursuit.kernels import RBF
 from pursuit.path_losses import training_losses
 from pursuit.search import FIRST_LOOK, Search, Stopping, choose_prefix, deal, warn_short
@@ -19,9 +19,7 @@ ATOMS = Atoms(RBF(3.0), P.X)
 
 def equations(targets=Y, complete=True, atoms=ATOMS):
     samples = Samples(P.X, targets, np.ones(len(P.X)))
-    functions = atoms.functions
-    moments = gather(functions, samples, len(atoms), centred=True, complete=complete)
-    return normal_equations(moments, centred=True, alpha=0.0, functions=functions, samples=samples)
+    return equations_of(atoms.functions, samples, len(atoms), complete=complete)
 
 
 def coefficients(search):
