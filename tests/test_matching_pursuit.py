@@ -1249,6 +1249,15 @@ def test_bad_values_of_a_kernel():
         KernelMatchingPursuitRegressor(5, kernel="polynomial", gamma=1.0, degree=200).fit(P.X, P.Y)
 
 
+@pytest.mark.parametrize("route", ROUTES)
+def test_numbers_too_large_to_square(route):
+    with np.errstate(all="ignore"):
+        with pytest.raises(ValueError, match="kernel"):
+            KernelMatchingPursuitRegressor(5, kernel="linear", route=route).fit(1e100 * P.X, P.Y)
+        with pytest.raises(ValueError, match=r"\by\b"):
+            KernelMatchingPursuitRegressor(5, gamma=GAMMA, route=route).fit(P.X, 1e200 * P.Y)
+
+
 # Degenerate input: a finite answer, and a warning that says what happened.
 
 
