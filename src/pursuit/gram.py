@@ -342,7 +342,12 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
     if gram is not None:
         backend_of(gram).mirror(gram)
         diagonal = gram.diagonal().copy()
-    energy = (weighted * target_deviations).sum(axis=0)
+    with np.errstate(over="ignore"):
+        energy = (weighted * target_deviations).sum(axis=0)
+    if not np.isfinite(energy).all():
+        raise ValueError("y: the targets are too large to be squared; rescale them")
+    if not np.isfinite(diagonal).all():
+        raise ValueError("kernel: the values are too large to be squared; rescale the features")
     return Moments(
         origin,
         gram,
