@@ -435,4 +435,6 @@ def main(arguments: list[str] | None = None) -> int:
         _app()(args=arguments, prog_name="pursuit")
     except SystemExit as done:
         return int(done.code or 0)
+    except KeyboardInterrupt:  # before a command began
+        return _fail("interrupted: nothing was written", EXIT_INTERRUPTED)
     return 0
