@@ -105,4 +105,4 @@ def test_unknown_commands_and_options_are_found(commands):
 
 def test_there_is_something_to_check():
     assert len(EXAMPLES) >= 2
-    assert [len(blocks(ROOT / "README.md", language)) for language in ("python", "bash")] == [1, 3]
+    assert [len(blocks(ROOT / "README.md", language)) for language in ("python", "bash")] == [1, 4]
