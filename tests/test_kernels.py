@@ -90,6 +90,17 @@ def test_dense_and_csr_rows_and_centres(name, dense_rows, dense_centres, rows):
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_csr_rows_with_long_indices(name, rows):
+    kernel, plain, _ = CASES[name]
+    X, Z = rows
+    given = sparse.csr_matrix(X)
+    given.indices, given.indptr = given.indices.astype("i8"), given.indptr.astype("i8")
+    for centres in (Z, given):
+        table = Z if centres is Z else X
+        assert_allclose(kernel(given, centres), plain(X, table), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_single_precision_rows(name, rows):
     kernel, plain, _ = CASES[name]
     X, Z = (part.astype(np.float32) for part in rows)

@@ -159,6 +159,18 @@ def test_patience_looks_no_further_than_it_says(patience, best):
     assert seen == [32] if best + patience <= FIRST_LOOK else seen == [32, 60]
 
 
+def test_the_path_is_doubled_from_look_to_look():
+    seen = []
+    search = Search(equations(), "basic", [150])
+
+    def falling(path, atoms):
+        seen.append(path.n_steps)
+        return -np.arange(path.n_steps)
+
+    choose_prefix(search, ATOMS, Stopping(falling, patience=1))
+    assert seen == [32, 64, 128, 150]
+
+
 def test_a_path_that_ends_before_the_look_is_not_waited_for():
     atoms = ATOMS.take(np.arange(7))
     search = Search(equations(atoms=atoms), "prefit", [60])
