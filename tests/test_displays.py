@@ -208,7 +208,7 @@ def test_support_of_a_float32_model(moons):
     X, y = moons
     model = KernelMatchingPursuitClassifier(10, gamma=2.0).fit(X.astype(np.float32), y)
     display = SupportDisplay.from_estimator(model, X, y, grid_resolution=20)
-    grid = np.column_stack([display.xx0.ravel(), display.xx1.ravel()]).astype(np.float32)
+    grid = np.column_stack([display.xx0.ravel(), display.xx1.ravel()])
     assert_array_equal(display.response.ravel(), model.decision_function(grid))
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import blas, cholesky, solve_triangular
+from scipy.linalg import blas, lapack, solve_triangular
 
 __all__ = ["Array", "Backend", "NumpyBackend", "backend_of"]
 
@@ -67,7 +67,11 @@ class Backend(Protocol):
         """``gram -= outer(vector, vector)``, in place."""
 
     def cholesky(self, gram: Array) -> Array:
-        """Upper triangular R with R'R = `gram`, of which the lower triangle is read."""
+        """Upper triangular R with R'R = `gram`, of which the lower triangle is read.
+
+        Where `gram` is not positive definite to rounding, R is that of its largest leading
+        block that is.
+        """
 
     def solve_transposed(self, factor: Array, right: Array) -> Array:
         """X with ``factor.T @ X = right`` for an upper triangular factor."""
@@ -151,8 +155,12 @@ class NumpyBackend:
         blas.dger(-1.0, vector, vector, a=columns, overwrite_a=1)
 
     def cholesky(self, gram: Array) -> Array:
-        """Upper triangular R with R'R = `gram`, of which the lower triangle is read."""
-        factor: Array = cholesky(gram, lower=True, check_finite=False).T
+        """Upper triangular R with R'R = `gram`, or the largest leading block of it."""
+        if not len(gram):
+            return gram
+        lower, failed = lapack.dpotrf(gram, lower=1, clean=1)
+        size = failed - 1 if failed > 0 else len(gram)
+        factor: Array = np.tril(lower[:size, :size]).T
         return factor
 
     def solve_transposed(self, factor: Array, right: Array) -> Array:

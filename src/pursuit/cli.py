@@ -375,6 +375,9 @@ def _guarded(command: Any) -> int:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
+            # They are for the authors of the libraries, not for who runs the command.
+            for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+                warnings.simplefilter("ignore", category)
             command.run()
         _say(list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught)))
     except UsageFault as fault:

@@ -23,7 +23,8 @@ The coefficients of the n-atom model solve ``R[:n,:n] alpha = z[:n]`` (eq. 6 and
 step lowers the squared error by |z|^2.
 
 R and z of the chosen atoms are taken from G once more at the end, by a Cholesky factorisation
-of G[picks, picks] in float64; V and b serve the selection.
+of G[picks, picks] in float64; V and b serve the selection. Reading V is what a step costs, so
+from 4096 atoms on V is stored in single precision (G, b, nu and the coefficients never are).
 
 Pivot rules, all "argmax over the usable atoms" (those that are not usable have nu = G = inf):
 
@@ -58,6 +59,8 @@ __all__ = ["PIVOT_RULES", "BasicPursuit", "GramRows", "PivotedFactor"]
 TIE_TOLERANCE = 1e-10
 RANK_TOLERANCE = 1e-6
 COPY_TOLERANCE = 1e-12
+# From this many atoms on, V is stored in single precision.
+LARGE_DICTIONARY = 4096
 # A squared residual below this share of the targets' squared norm is rounding.
 ZERO_ENERGY = 1e-14
 
@@ -223,7 +226,8 @@ class PivotedFactor(_Greedy):
         self.supervised = supervised
         self.nu = self.diagonal.copy()
         self.threshold = RANK_TOLERANCE * gram.diagonal
-        self.V = np.empty((0, len(self.nu)))
+        large = len(self.nu) >= LARGE_DICTIONARY
+        self.V = np.empty((0, len(self.nu)), dtype=np.float32 if large else np.float64)
         self.initial_cross = cross
         self.gram_entries: list[Array] = []
 
@@ -256,7 +260,7 @@ class PivotedFactor(_Greedy):
         """Store v as a row of V, doubling the capacity where it is full."""
         n = len(self.picks)
         if n == len(self.V):
-            larger = np.empty((max(32, 2 * n), self.V.shape[1]))
+            larger = np.empty((max(32, 2 * n), self.V.shape[1]), dtype=self.V.dtype)
             larger[:n] = self.V
             self.V = larger
         self.V[n] = v
@@ -275,13 +279,17 @@ class PivotedFactor(_Greedy):
             self._bar(np.flatnonzero(dependent))
 
     def solution(self) -> tuple[Array, Array]:
-        """Return R with R'R = G[picks, picks] and z = R^{-T} b[picks]."""
+        """Return R with R'R = G[picks, picks] and z = R^{-T} b[picks].
+
+        The picks from where G[picks, picks] is not positive definite to rounding are dropped.
+        """
         n = len(self.picks)
         block = np.zeros((n, n))
         for i, entries in enumerate(self.gram_entries):
             block[i, : i + 1] = entries
         xp = backend_of(block)
         factor = xp.cholesky(block)
+        del self.picks[len(factor) :]
         return factor, xp.solve_transposed(factor, self.initial_cross[:, self.picks].T)
 
 

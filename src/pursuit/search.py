@@ -136,15 +136,20 @@ class Search:
 
     def path(self) -> tuple[CoefficientPath, Array]:
         """Return the coefficients of every prefix, and the chosen atoms in order of choice."""
+        chosen = [len(pursuit.picks) for pursuit in self.pursuits]
+        solutions = blocks.in_parallel(lambda pursuit: pursuit.solution(), self.pursuits)
+        for b, pursuit in enumerate(self.pursuits):
+            if len(pursuit.picks) < chosen[b]:
+                self.reasons[b] = "rank"
         order = self.steps()
         support, positions = _merge([p.picks for p in self.pursuits], order)
         equations = self.equations
-
-        def solve(b: int) -> BasisPath:
-            at = np.array(positions[b], dtype=int)
-            return BasisPath(at, *self.pursuits[b].solution(), self.outputs[b])
-
-        bases = tuple(blocks.in_parallel(solve, range(len(self.pursuits))))
+        bases = tuple(
+            BasisPath(np.array(at, dtype=int), factor, targets, outputs)
+            for at, (factor, targets), outputs in zip(
+                positions, solutions, self.outputs, strict=True
+            )
+        )
         path = CoefficientPath(bases, order, equations.atom_mean[support], equations.target_mean)
         return path, support
 
