@@ -203,12 +203,13 @@ def orthogonal_values(path: CoefficientPath, values: Array) -> list[Array]:
         Kernel functions of the model's vectors on some rows.
     """
     centred = np.asarray(values, dtype=np.float64) - path.atom_mean
-    return [
-        backend_of(centred).solve_right(centred[:, basis.picks], basis.factor)
-        if len(basis.picks)
-        else np.empty((len(values), 0))
-        for basis in path.bases
-    ]
+
+    def solve(basis: BasisPath) -> Array:
+        if not len(basis.picks):
+            return np.empty((len(values), 0))
+        return backend_of(centred).solve_right(centred[:, basis.picks], basis.factor)
+
+    return blocks.in_parallel(solve, path.bases)
 
 
 def staged_values(path: CoefficientPath, values: Array) -> Iterator[Array]:
