@@ -82,6 +82,7 @@ def test_temperature_is_bounded(n_columns, rng):
     for values, bound in ((perfect, 1e3), (-perfect, 1e-3), (1e100 * perfect, 1e3)):
         scale = fit_inverse_temperature(values, codes, ones)
         assert 1e-3 <= scale <= 1e3
+        assert_allclose(scale, bound, rtol=1e-3)
         best = negative_log_likelihood(bound, values, codes, ones)
         assert_allclose(negative_log_likelihood(scale, values, codes, ones), best, atol=1e-9)
     flat = fit_inverse_temperature(np.zeros_like(perfect), codes, ones)

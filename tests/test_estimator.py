@@ -22,6 +22,7 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from pursuit import (
     KernelMatchingPursuitClassifier,
@@ -29,6 +30,7 @@ from pursuit import (
     KernelMatchingPursuitRegressor,
     KernelMatchingPursuitRegressorCV,
 )
+from pursuit.kernels import Precomputed
 
 P = awkward()
 GAMMA = 0.3
@@ -170,6 +172,15 @@ def test_temperature_is_the_best_on_leave_one_out_values(fit_intercept, labels):
     assert_allclose(model.temperature_, expected, rtol=1e-5)
 
 
+def test_temperature_of_basic_pursuit_is_the_best_on_training_values():
+    """It has no closed form for the values of rows left out."""
+    model = classifier(25, fitting="basic")
+    used = P.weights > 0
+    codes = np.searchsorted(model.classes_, P.labels)[used]
+    expected = reference.temperature(outputs_of(model, P.X[used]), codes, P.weights[used])
+    assert_allclose(model.temperature_, expected, rtol=1e-5)
+
+
 def test_probabilities_are_honest():
     """On held-out rows they beat those of temperature 1, and every class has its share."""
     X, y = load_digits(return_X_y=True)
@@ -270,6 +281,13 @@ def test_truncate_of_an_early_stopped_model():
     assert_array_equal(small.leave_one_out_loss_path_, model.leave_one_out_loss_path_[:3])
     with pytest.raises(ValueError, match=f"from 1 to {model.n_iter_}"):
         model.truncate(model.n_iter_ + 1)
+
+
+def test_truncate_says_why_the_shorter_path_ends():
+    with pytest.warns(ConvergenceWarning, match="the other candidates"):
+        model = KernelMatchingPursuitRegressor(9, kernel="linear").fit(P.X, P.Y)
+    assert model.stop_reason_ == model.truncate(model.n_iter_).stop_reason_ == "rank"
+    assert model.truncate(2).stop_reason_ == "n_components"
 
 
 def test_truncate_of_a_cross_validated_model():
@@ -395,6 +413,18 @@ def test_whole_numbers_and_lists():
 
 
 # With the rest of scikit-learn.
+
+
+def test_tags():
+    for model in (KernelMatchingPursuitRegressor(), KernelMatchingPursuitRegressorCV()):
+        tags = get_tags(model)
+        assert tags.target_tags.multi_output
+        assert tags.input_tags.sparse
+        assert not tags.input_tags.pairwise
+    assert not get_tags(KernelMatchingPursuitClassifier()).target_tags.multi_output
+    for kernel in ("precomputed", Precomputed()):
+        for estimator in (KernelMatchingPursuitClassifier, KernelMatchingPursuitRegressorCV):
+            assert get_tags(estimator(kernel=kernel)).input_tags.pairwise
 
 
 def test_pipeline_and_grid_search():

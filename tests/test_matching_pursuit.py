@@ -480,16 +480,27 @@ def test_default_gammas_surround_the_scale_of_the_rows_used():
 
 
 def test_cross_validation_prefers_the_smaller_of_equal_models():
-    """A fold's path that ends early repeats its last loss."""
+    """A fold's path that ends early repeats its last loss; no warning: the rest is not wanted."""
     X = np.repeat(np.arange(4.0), 6)[:, None]
     y = np.repeat([0.0, 3.0, 1.0, 2.0], 6)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KernelMatchingPursuitRegressorCV(12, cv=KFold(3, shuffle=True, random_state=0))
-        model.set_params(gammas=[0.5]).fit(X, y)
-    assert model.cv_loss_path_.shape == (1, 3, 12)
-    assert model.n_components_ <= 4
+    cv = KFold(3, shuffle=True, random_state=0)
+    model = KernelMatchingPursuitRegressorCV(12, gammas=[0.5, 0.5], cv=cv).fit(X, y)
+    assert model.cv_loss_path_.shape == (2, 3, 12)
+    assert_array_equal(np.diff(model.cv_loss_path_[:, :, 3:]), 0.0)
+    assert model.n_iter_ <= 4
     assert_allclose(model.predict(X), y, atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", CROSS_VALIDATED)
+@pytest.mark.parametrize("options", [{}, {"multi_class": "ovr"}])
+def test_cross_validation_keeps_a_number_inside_the_path(estimator, options):
+    classifier = estimator is KernelMatchingPursuitClassifierCV
+    model = estimator(12, gammas=[2.0, 0.6], cv=3, **(options if classifier else {}))
+    target = P.labels if classifier else P.Y
+    model.fit(P.X, target, P.weights)
+    assert model.n_iter_ < 12
+    assert model.stop_reason_ == "n_components"
+    assert_best_was_chosen(model, P.X, target, P.weights)
 
 
 # Invariants.
@@ -805,6 +816,16 @@ def test_patience_ends_the_path():
         assert model.stop_reason_ == "early_stopping"
         assert_allclose(model.leave_one_out_loss_path_, losses[:n], rtol=1e-9)
         assert len(model.train_loss_path_) == n
+
+
+def test_patience_and_tol_hold_for_held_out_rows_too():
+    options = {"gamma": 0.6, "early_stopping": True, "random_state": 0, "validation_fraction": 0.3}
+    losses = KernelMatchingPursuitRegressor(25, **options).fit(P.X, P.Y).validation_loss_path_
+    patient = KernelMatchingPursuitRegressor(25, n_iter_no_change=2, **options).fit(P.X, P.Y)
+    assert_allclose(patient.validation_loss_path_, losses[: patient.n_iter_ + 2], rtol=1e-9)
+    assert patient.n_iter_ + 2 < 25
+    content = KernelMatchingPursuitRegressor(25, tol=0.1, **options).fit(P.X, P.Y)
+    assert content.n_iter_ < int(np.argmin(losses)) + 1
 
 
 def test_patience_beyond_the_first_look_changes_nothing():
