@@ -460,6 +460,15 @@ def test_cross_validation_takes_pairs_of_indices_of_all_rows():
     assert_allclose(model.cv_loss_path_, brute_force(P.Y, [GAMMA], used, 5), rtol=1e-8)
 
 
+def test_cross_validation_draws_candidates_once():
+    """Equal gammas have equal paths, also where the generator is handed in."""
+    for seed in (0, np.random.RandomState(0)):
+        model = KernelMatchingPursuitRegressorCV(
+            5, gammas=[GAMMA, GAMMA], n_candidates=20, random_state=seed, cv=3
+        ).fit(P.X, P.Y)
+        assert_array_equal(*model.cv_loss_path_)
+
+
 def test_cross_validation_in_blocks_changes_nothing():
     model = KernelMatchingPursuitRegressorCV(6, gammas=[0.1, 0.5], cv=3, route="gram")
     whole = clone(model).fit(P.X, P.Y, P.weights).cv_loss_path_
@@ -1277,6 +1286,12 @@ def test_numbers_too_large_to_square(route):
             KernelMatchingPursuitRegressor(5, kernel="linear", route=route).fit(1e100 * P.X, P.Y)
         with pytest.raises(ValueError, match=r"\by\b"):
             KernelMatchingPursuitRegressor(5, gamma=GAMMA, route=route).fit(P.X, 1e200 * P.Y)
+        for fit_intercept in (True, False):
+            model = KernelMatchingPursuitRegressor(
+                5, kernel=lambda X, Z: 1e308 * rbf_kernel(X, Z), fit_intercept=fit_intercept
+            )
+            with pytest.raises(ValueError, match="kernel"):
+                model.set_params(route=route).fit(P.X, P.Y)
 
 
 # Degenerate input: a finite answer, and a warning that says what happened.
