@@ -6,7 +6,9 @@ the number of BLAS threads can still be set through the environment.
 
 import os
 
-if "PYTEST_XDIST_WORKER" in os.environ:
+# Small matrices: BLAS threads that wait for each other cost more than they bring, above all
+# beside other test processes.
+if "OMP_NUM_THREADS" not in os.environ:
     for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(_variable, "1")
 

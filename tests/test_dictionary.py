@@ -11,6 +11,7 @@ from pursuit.dictionary import (
     LARGEST_COMPLETE,
     Atoms,
     Dictionary,
+    draw_candidates,
     given_centres,
     n_candidate_rows,
     training_rows,
@@ -53,7 +54,7 @@ def test_bad_number_of_candidates(bad):
 
 def test_all_training_rows_in_their_order(X):
     rows = np.array([2, 5, 6, 11])
-    dictionary = training_rows(RBF(1.0), X, rows, 4, None)
+    dictionary = training_rows(RBF(1.0), X, draw_candidates(rows, 4, None))
     assert len(dictionary) == 4
     assert_array_equal(dictionary.rows, rows)
     assert_allclose(dictionary.atoms.functions(X), reference.rbf(X, X[rows], 1.0), rtol=1e-12)
@@ -61,7 +62,7 @@ def test_all_training_rows_in_their_order(X):
 
 def test_random_training_rows(X):
     rows = np.arange(0, 20, 2)
-    drawn = [training_rows(RBF(1.0), X, rows, 4, seed).rows for seed in (0, 0, 1)]
+    drawn = [draw_candidates(rows, 4, seed) for seed in (0, 0, 1)]
     assert_array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
     for found in drawn:
@@ -69,10 +70,7 @@ def test_random_training_rows(X):
         assert len(found) == 4
         assert np.isin(found, rows).all()
     # Every row has its chance.
-    counts = sum(
-        np.bincount(training_rows(RBF(1.0), X, rows, 4, seed).rows, minlength=20)
-        for seed in range(300)
-    )
+    counts = sum(np.bincount(draw_candidates(rows, 4, seed), minlength=20) for seed in range(300))
     assert_array_equal(counts[1::2], 0)
     assert (np.abs(counts[::2] / 300 - 0.4) < 4 * np.sqrt(0.24 / 300)).all()
 
@@ -80,7 +78,7 @@ def test_random_training_rows(X):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_atoms_are_copies_of_the_rows(form, X):
     given = form(X.copy())
-    dictionary = training_rows(RBF(1.0), given, np.arange(20), 20, None)
+    dictionary = training_rows(RBF(1.0), given, np.arange(20))
     before = dictionary.atoms.functions(X).copy()
     (given.data if sparse.issparse(given) else given)[:] = 0.0
     assert_array_equal(dictionary.atoms.functions(X), before)
@@ -88,7 +86,7 @@ def test_atoms_are_copies_of_the_rows(form, X):
 
 def test_a_precomputed_kernel_has_columns_for_centres(X):
     K = reference.rbf(X, X, 1.0)
-    dictionary = training_rows(Precomputed(), K, np.array([3, 8]), 2, None)
+    dictionary = training_rows(Precomputed(), K, np.array([3, 8]))
     assert_array_equal(dictionary.atoms.centres, [3, 8])
     assert_array_equal(dictionary.atoms.functions(K[:5]), K[:5, [3, 8]])
 

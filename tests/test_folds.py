@@ -139,7 +139,7 @@ def paths(dictionary, samples=NUMBERS, complete=True, alpha=0.0, fit_intercept=T
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("fitting", ["prefit", "backfit", "basic"])
 def test_losses_equal_those_of_a_fit_on_the_training_part(fitting, fit_intercept, complete):
-    dictionary = training_rows(RBF(0.3), P.X, USED, len(USED), None)
+    dictionary = training_rows(RBF(0.3), P.X, USED)
     folds = paths(dictionary, complete=complete, alpha=0.02, fit_intercept=fit_intercept)
     D = reference.rbf(P.X, P.X, 0.3)
 
@@ -166,7 +166,7 @@ def test_a_path_that_ends_early_repeats_its_last_loss():
 @pytest.mark.parametrize("complete", [True, False])
 def test_a_path_of_no_steps_has_the_loss_of_the_mean(complete):
     rows = np.array([50, 53])
-    dictionary = Dictionary(training_rows(RBF(0.3), P.X, rows, 2, None).atoms, rows)
+    dictionary = Dictionary(training_rows(RBF(0.3), P.X, rows).atoms, rows)
     train, test = USED[:30], USED[30:]  # both atoms are held out
     losses = paths(dictionary, complete=complete).losses((train, test), "prefit", [3])
     mean = np.average(P.Y[train], axis=0, weights=P.weights[train])

@@ -258,9 +258,32 @@ def test_values_are_kept_where_they_fit(centred, samples):
 
 
 def test_route_follows_memory_and_arithmetic():
-    options = {"n_rows": 10_000, "n_features": 20}
-    assert choose_route(**options, n_atoms=200, n_steps=100) == "gram"
-    assert choose_route(**options, n_atoms=9_000, n_steps=5) == "direct"
-    assert choose_route(**options, n_atoms=20_000, n_steps=20_000) == "direct"  # 3.2 GB
+    shape = (10_000, 20)
+    assert choose_route(shape, n_atoms=200, n_steps=100) == "gram"
+    assert choose_route(shape, n_atoms=9_000, n_steps=5) == "direct"
+    assert choose_route(shape, n_atoms=20_000, n_steps=20_000) == "direct"  # 3.2 GB
     with sklearn.config_context(working_memory=0.1):
-        assert choose_route(**options, n_atoms=200, n_steps=100) == "direct"
+        assert choose_route(shape, n_atoms=200, n_steps=100) == "direct"
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_lazy_block_is_a_part_of_the_complete_matrix(rng, keep):
+    """G[atoms, atoms] from a pass over these atoms alone, intercept and ridge included."""
+    X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 1))
+    samples = module.Samples(X, Y, rng.uniform(0.5, 2.0, size=40))
+    centres = rng.normal(size=(12, 3))
+
+    def functions(rows):
+        return rows @ centres.T + 5.0
+
+    complete, lazy = (
+        module.normal_equations(module.gather(values, complete=whole), values, alpha=0.3).gram
+        for whole in (True, False)
+        for values in [module.WeightedValues(functions, samples, 12, centred=True, keep=keep)]
+    )
+    atoms = np.array([7, 2, 9])
+    assert_allclose(lazy.block(atoms), complete.block(atoms), rtol=1e-10)
+    scores = np.arange(12.0)
+    assert not lazy.has(3) and complete.has(3)
+    lazy.row(3, scores)
+    assert lazy.has(3)

@@ -29,7 +29,7 @@ from pursuit import (
     KernelMatchingPursuitRegressor,
     KernelMatchingPursuitRegressorCV,
 )
-from pursuit.dictionary import training_rows
+from pursuit.dictionary import draw_candidates
 from pursuit.kernels import RBF, scale_gamma
 from pursuit.matching_pursuit import deal
 
@@ -425,7 +425,7 @@ def test_cross_validation_with_given_centres_equals_brute_force(route, rng):
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_cross_validation_with_random_candidates_equals_brute_force(route):
-    drawn = training_rows(RBF(GAMMA), P.X, USED, 30, 5).rows
+    drawn = draw_candidates(USED, 30, 5)
     assert len(drawn) == 30
     D = reference.rbf(P.X, P.X, GAMMA)
     splits = splits_of(KFold(3))

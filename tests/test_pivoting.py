@@ -18,6 +18,9 @@ class Dense:
         self.alpha = alpha
         self.asked = []
 
+    def has(self, index):
+        return True
+
     def row(self, index, scores):
         assert scores.shape == self.diagonal.shape
         assert scores[index] >= scores.max() - 1e-9 * abs(scores.max())
@@ -298,3 +301,38 @@ def test_more_steps_than_the_first_capacity(rng):
     factor, z = greedy.solution()
     expected = np.linalg.lstsq(D[:, greedy.picks], Y, rcond=None)[0]
     assert_allclose(np.linalg.solve(factor, z), expected, rtol=1e-8, atol=1e-10)
+
+
+class Asked(Dense):
+    """A G whose rows come in panels: what `row` is told to bring along is recorded."""
+
+    def __init__(self, D):
+        super().__init__(D)
+        self.known = set()
+        self.panels = []
+
+    def has(self, index):
+        return index in self.known
+
+    def block(self, atoms):
+        return self.matrix[np.ix_(atoms, atoms)]
+
+    def row(self, index, scores):
+        if index not in self.known:
+            panel = np.argsort(-scores, kind="stable")[:8]
+            self.panels.append(panel)
+            self.known.update({index, *panel.tolist()})
+        return self.matrix[index]
+
+
+@pytest.mark.parametrize("rule", ["prefit", "backfit"])
+def test_a_draft_foresees_the_picks(rng, rule):
+    """With all atoms in the draft its steps are the true ones, so no row is asked for twice."""
+    D = rng.normal(size=(60, 40)) + rng.normal(size=(60, 1))
+    y = rng.normal(size=(60, 2))
+    gram = Asked(D)
+    pursuit = PivotedFactor(gram, (D.T @ y).T, (y * y).sum(axis=0), rule=rule)
+    pursuit.extend(24)
+    assert [sorted(panel) for panel in gram.panels] == [
+        sorted(pursuit.picks[start : start + 8]) for start in (0, 8, 16)
+    ]

@@ -22,7 +22,7 @@ from sklearn.utils import check_array, check_random_state
 from pursuit.backend import Array
 from pursuit.kernels import Kernel, Precomputed
 
-__all__ = ["Atoms", "Dictionary", "given_centres", "training_rows"]
+__all__ = ["Atoms", "Dictionary", "draw_candidates", "given_centres", "training_rows"]
 
 # Above this many rows the candidates are a random subset unless the user asks for all.
 LARGEST_COMPLETE = 10_000
@@ -59,6 +59,10 @@ class Atoms:
     def take(self, indices: Array) -> Atoms:
         """Return the atoms at `indices`, in that order."""
         return Atoms(self.kernel, self.centres[indices])
+
+    def subset(self, indices: Array) -> Callable[[Any], Array]:
+        """Return the functions of the atoms at `indices`."""
+        return self.take(indices).functions
 
 
 @dataclass(frozen=True)
@@ -113,10 +117,27 @@ def n_candidate_rows(n_candidates: Any, n_rows: int, n_components: int) -> int:
     )
 
 
-def training_rows(
-    kernel: Kernel, X: Any, rows: Array, n_candidates: int, random_state: Any
-) -> Dictionary:
-    """Kernels centred on training rows, or on a random subset of them.
+def draw_candidates(rows: Array, n_candidates: int, random_state: Any) -> Array:
+    """Draw rows without replacement, kept in row order; all of them if there are no more.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Rows to draw from.
+    n_candidates : int
+        How many.
+    random_state : int, RandomState or None
+        For the draw.
+    """
+    if n_candidates >= len(rows):
+        return rows
+    rng = check_random_state(random_state)
+    drawn: Array = np.sort(rng.choice(rows, size=n_candidates, replace=False))
+    return drawn
+
+
+def training_rows(kernel: Kernel, X: Any, rows: Array) -> Dictionary:
+    """Kernels centred on training rows.
 
     Parameters
     ----------
@@ -124,17 +145,17 @@ def training_rows(
         The kernel.
     X : {ndarray, CSR matrix} of shape (n_samples, n_features)
         All rows that the caller gave.
-    rows : ndarray of shape (n_train,)
-        Indices into `X` of the rows that may be chosen.
-    n_candidates : int
-        If smaller than n_train, that many are drawn without replacement, kept in row order.
-    random_state : int, RandomState or None
-        For the draw.
+    rows : ndarray of shape (n_atoms,)
+        Indices into `X` of the centres.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is precomputed and `X` is not square.
     """
-    if n_candidates < len(rows):
-        rng = check_random_state(random_state)
-        rows = np.sort(rng.choice(rows, size=n_candidates, replace=False))
     if isinstance(kernel, Precomputed):
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"kernel='precomputed' needs a square X, got shape {X.shape}")
         return Dictionary(Atoms(kernel, rows), rows)
     # Float64 centres make every kernel value float64, whatever the type of the rows.
     return Dictionary(Atoms(kernel, X[rows].astype(np.float64)), rows)

@@ -15,13 +15,21 @@ from sklearn.model_selection import check_cv, train_test_split
 
 from pursuit.backend import Array
 from pursuit.dictionary import Dictionary
-from pursuit.gram import NormalEquations, Origin, Samples, WeightedValues, gather, normal_equations
+from pursuit.gram import (
+    NormalEquations,
+    Origin,
+    Samples,
+    WeightedValues,
+    choose_route,
+    gather,
+    normal_equations,
+)
 from pursuit.kernels import scale_gamma
 from pursuit.parameters import check_real, class_codes
 from pursuit.path_losses import held_out_losses
 from pursuit.search import Search
 
-__all__ = ["FoldPaths", "gamma_grid", "hold_out", "index_splits"]
+__all__ = ["FoldPaths", "fold_losses", "gamma_grid", "hold_out", "index_splits"]
 
 # Trial gammas, as multiples of gamma="scale".
 GAMMA_FACTORS = tuple(4.0**power for power in range(-4, 3))
@@ -124,6 +132,40 @@ def _as_indices(part: Any) -> Array:
     return np.flatnonzero(part) if part.dtype == bool else part
 
 
+def fold_losses(
+    dictionary: Dictionary,
+    samples: Samples,
+    splits: list[Split],
+    budgets: list[int],
+    *,
+    fitting: str,
+    fit_intercept: bool,
+    alpha: float,
+    route: str,
+) -> Array:
+    """Losses on the test rows of each split after 1, 2, ... steps, (n_splits, n_steps).
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        Candidates of the fit on all rows.
+    samples : Samples
+        All of the caller's rows.
+    splits : list of pairs of ndarray
+        Training and test rows.
+    budgets : list of int
+        As of the fit on all rows.
+    fitting, fit_intercept, alpha, route
+        As of the fit on all rows.
+    """
+    if route == "auto":
+        route = choose_route(samples.X.shape, len(dictionary), len(splits) * sum(budgets))
+    paths = FoldPaths(
+        dictionary, samples, fit_intercept=fit_intercept, alpha=alpha, complete=route == "gram"
+    )
+    return np.array([paths.losses(split, fitting, budgets) for split in splits])
+
+
 class FoldPaths:
     """Paths on the training parts of all splits, for one dictionary.
 
@@ -203,4 +245,5 @@ class FoldPaths:
             centred=self.centred,
             keep=keep,
             origin=self.origin,
+            subset=self.dictionary.atoms.subset,
         )

@@ -29,9 +29,9 @@ From moments to the centred normal equations:
 Two routes give the rows of G. The **Gram route** accumulates G0 in the pass: l M^2 flops once,
 M^2 numbers, then a row is free. The **direct route** keeps only the diagonal and computes rows
 when they are asked for, a *panel* at a time: the row wanted and those most likely to be wanted
-next (the best scores), so that a pass over the dictionary runs at the speed of a matrix
-product. It keeps the l x M matrix where that fits in memory and evaluates it anew where not.
-Both give the same atoms to rounding.
+next (as a draft of the next steps says, see ``pivoting.py``), so that a pass over the dictionary
+runs at the speed of a matrix product. It keeps the l x M matrix where that fits in memory and
+evaluates it anew where not. Both give the same atoms to rounding.
 """
 
 from __future__ import annotations
@@ -151,6 +151,15 @@ class CompleteGram:
         self.diagonal = diagonal
         self.alpha = alpha
 
+    def has(self, index: int) -> bool:
+        """Whether row `index` is at hand: always."""
+        return True
+
+    def block(self, atoms: Array) -> Array:
+        """Rows and columns `atoms` of G."""
+        block: Array = self._gram[np.ix_(atoms, atoms)]
+        return block
+
     def row(self, index: int, scores: Array) -> Array:
         """Row `index` of G."""
         # G is symmetric; its columns are contiguous.
@@ -188,6 +197,20 @@ class LazyGram:
         self.diagonal = diagonal
         self.alpha = alpha
 
+    def has(self, index: int) -> bool:
+        """Whether row `index` is at hand."""
+        return index in self._rows
+
+    def block(self, atoms: Array) -> Array:
+        """Rows and columns `atoms` of G, from a pass over these atoms alone."""
+        block = np.zeros((len(atoms), len(atoms)))
+        for values in self._values.among(atoms):
+            block += values.T @ values
+        if self._atom_sum is not None:
+            block -= np.outer(self._atom_sum[atoms], self._atom_sum[atoms])
+        block[np.diag_indices_from(block)] += self.alpha
+        return block
+
     def row(self, index: int, scores: Array) -> Array:
         """Row `index` of G, computed with the rows of the best other scores if it is new."""
         if index not in self._rows:
@@ -224,14 +247,15 @@ class LazyGram:
                 del self._rows[atom]
 
 
-def choose_route(n_rows: int, n_features: int, n_atoms: int, n_steps: int) -> str:
+def choose_route(shape: tuple[int, int], n_atoms: int, n_steps: int) -> str:
     """``"gram"`` or ``"direct"``, by memory first and then by arithmetic.
 
     The Gram route costs l M^2 flops (a symmetric update). The direct route costs 2 l M flops
-    a row of G. Half of the rows that a panel brings along are never asked for, and a narrow
-    panel runs at about half the rate of a square product. Where the l x M matrix does not fit
-    in memory, each panel evaluates it anew.
+    a row of G. About half of the rows that a panel brings along are never asked for, and a
+    narrow panel runs at about half the rate of a square product. Where the l x M matrix does
+    not fit in memory, each panel evaluates it anew.
     """
+    n_rows, n_features = shape
     if not blocks.fits(8.0 * n_atoms * n_atoms):
         return "direct"
     n_panels = max(1.0, 2.0 * n_steps / PANEL)
@@ -260,6 +284,8 @@ class WeightedValues:
         Whether to keep the whole matrix, if it fits in memory, for further passes.
     origin : Origin, optional
         Taken from values whose moments these will be subtracted from.
+    subset : callable, optional
+        Maps indices of atoms to a callable like `functions` for these atoms alone.
     """
 
     def __init__(
@@ -271,8 +297,10 @@ class WeightedValues:
         centred: bool,
         keep: bool = False,
         origin: Origin | None = None,
+        subset: Callable[[Array], Callable[[Any], Array]] | None = None,
     ) -> None:
         self.functions = functions
+        self.subset = subset or (lambda atoms: lambda X: functions(X)[:, atoms])
         self.samples = samples
         self.n_atoms = n_atoms
         self.centred = centred
@@ -293,12 +321,25 @@ class WeightedValues:
         for rows in blocks.row_blocks(n_rows, 8.0 * self.n_atoms):
             yield rows, self._block(rows)
 
+    def among(self, atoms: Array) -> Iterator[Array]:
+        """Blocks of the values of some atoms alone, (n_rows, len(atoms))."""
+        if self._kept is not None:
+            yield self._kept[:, atoms]
+            return
+        functions = self.subset(atoms)
+        for rows in blocks.row_blocks(self.samples.X.shape[0], 8.0 * len(atoms)):
+            yield self._weighted(rows, functions, self.origin.atoms[atoms])
+
     def _block(self, rows: slice) -> Array:
         """Values of one block of rows."""
-        values = blocks.evaluate(self.functions, self.samples.X[rows], self.n_atoms)
+        return self._weighted(rows, self.functions, self.origin.atoms)
+
+    def _weighted(self, rows: slice, functions: Callable[[Any], Array], origin: Array) -> Array:
+        """Values of some functions on a block of rows, measured from `origin`, weighted."""
+        values = blocks.evaluate(functions, self.samples.X[rows], len(origin))
         values = np.asarray(values, dtype=np.float64)
         if self.centred:
-            values -= self.origin.atoms
+            values -= origin
         weights = self.samples.weights[rows]
         if (weights != 1.0).any():
             values *= np.sqrt(weights)[:, None]
@@ -376,8 +417,11 @@ def _origin(
 
 
 def _refuse_not_finite(values: Array, start: int | None) -> None:
-    """Raise the error that names the row."""
-    row, column = np.argwhere(~np.isfinite(values))[0]
+    """Raise the error that names the row, or says that only the sums are not finite."""
+    not_finite = np.argwhere(~np.isfinite(values))
+    if not len(not_finite):
+        raise ValueError("kernel: the values are too large to be added; rescale the features")
+    row, column = not_finite[0]
     where = "" if start is None else f" at training row {start + row}"
     raise ValueError(
         f"kernel: the value{where}, candidate {column} is not finite; "

@@ -54,12 +54,18 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 
 from pursuit import parameters
 from pursuit.backend import Array
-from pursuit.dictionary import Dictionary, given_centres, n_candidate_rows, training_rows
+from pursuit.dictionary import (
+    Dictionary,
+    draw_candidates,
+    given_centres,
+    n_candidate_rows,
+    training_rows,
+)
 from pursuit.docstrings import with_shared_sections
 from pursuit.estimator import ExpansionClassifier, ExpansionModel, ExpansionRegressor
-from pursuit.folds import FoldPaths, gamma_grid, hold_out, index_splits
+from pursuit.folds import fold_losses, gamma_grid, hold_out, index_splits
 from pursuit.gram import Samples, WeightedValues, choose_route, gather, normal_equations
-from pursuit.kernels import Kernel, is_precomputed, resolve_kernel
+from pursuit.kernels import Kernel, resolve_kernel
 from pursuit.path_losses import held_out_losses, inverse_temperatures, leave_one_out_losses
 from pursuit.search import Fit, Search, Stopping, choose_prefix, deal, warn_short
 
@@ -111,10 +117,14 @@ def kernel_matching_pursuit(
     """
     functions, n_atoms = dictionary.atoms.functions, len(dictionary)
     if route == "auto":
-        n_rows, n_features = samples.X.shape
-        route = choose_route(n_rows, n_features, n_atoms, sum(budgets))
+        route = choose_route(samples.X.shape, n_atoms, sum(budgets))
     values = WeightedValues(
-        functions, samples, n_atoms, centred=fit_intercept, keep=route == "direct"
+        functions,
+        samples,
+        n_atoms,
+        centred=fit_intercept,
+        keep=route == "direct",
+        subset=dictionary.atoms.subset,
     )
     equations = normal_equations(gather(values, complete=route == "gram"), values, alpha=alpha)
     search = Search(equations, fitting, budgets)
@@ -166,8 +176,6 @@ class _KernelMatchingPursuit(ExpansionModel):
         """The kernel with its numbers resolved on the rows of positive weight."""
         rows = np.flatnonzero(samples.weights > 0)
         part = samples.take(rows) if len(rows) < samples.X.shape[0] else samples
-        if is_precomputed(self.kernel) and samples.X.shape[0] != samples.X.shape[1]:
-            raise ValueError(f"kernel='precomputed' needs a square X, got shape {samples.X.shape}")
         return resolve_kernel(
             self.kernel,
             part.X,
@@ -178,26 +186,29 @@ class _KernelMatchingPursuit(ExpansionModel):
             kernel_params=self.kernel_params,
         )
 
-    def _dictionary(self, kernel: Kernel, X: Any, rows: Array, budget: int) -> Dictionary:
-        """Training rows, some of them, or the centres given."""
-        if self.dictionary is not None:
-            if self.n_candidates is not None:
-                raise ValueError("n_candidates has no meaning with a dictionary of given centres")
-            return given_centres(kernel, self.dictionary, X.shape[1])
+    def _candidates(self, rows: Array, budget: int) -> Array:
+        """Rows that candidate functions may be centred on: all of `rows`, or a random part."""
         number = n_candidate_rows(self.n_candidates, len(rows), budget)
-        return training_rows(kernel, X, rows, number, self.random_state)
+        return draw_candidates(rows, number, self.random_state)
+
+    def _dictionary(self, kernel: Kernel, X: Any, candidates: Array) -> Dictionary:
+        """Functions centred on the candidate rows, or on the centres given."""
+        if self.dictionary is None:
+            return training_rows(kernel, X, candidates)
+        if self.n_candidates is not None:
+            raise ValueError("n_candidates has no meaning with a dictionary of given centres")
+        return given_centres(kernel, self.dictionary, X.shape[1])
 
     def _fit(
         self,
         samples: Samples,
         rows: Array,
-        kernel: Kernel,
+        dictionary: Dictionary,
         budgets: list[int],
         stopping: Callable[[Samples], Stopping],
     ) -> Self:
         """Fit on some `rows` of the caller's `samples`."""
         train = samples.take(rows) if len(rows) < samples.X.shape[0] else samples
-        dictionary = self._dictionary(kernel, samples.X, rows, sum(budgets))
         fit = kernel_matching_pursuit(
             dictionary,
             train,
@@ -270,7 +281,6 @@ class _HeldOut(_KernelMatchingPursuit):
         if self.early_stopping is not True and not (X_val is None and y_val is None):
             raise ValueError("X_val and y_val are only used with early_stopping=True")
         validation = self._read_validation(X_val, y_val, samples.Y.shape[1])
-        kernel = self._kernel(samples, self.gamma)
         rows = np.flatnonzero(samples.weights > 0)
         if self.early_stopping is True and validation is None:
             rows, test = hold_out(
@@ -285,7 +295,9 @@ class _HeldOut(_KernelMatchingPursuit):
         def stopping(train: Samples) -> Stopping:
             return self._stopping(train, validation)
 
-        return self._fit(samples, rows, kernel, budgets, stopping)
+        candidates = self._candidates(rows, sum(budgets))
+        dictionary = self._dictionary(self._kernel(samples, self.gamma), samples.X, candidates)
+        return self._fit(samples, rows, dictionary, budgets, stopping)
 
     def _check_parameters(self) -> None:
         """Add those of early stopping to the common checks."""
@@ -353,37 +365,29 @@ class _CrossValidated(_KernelMatchingPursuit):
         budgets = self._budgets(samples.Y.shape[1])
         splits = index_splits(self.cv, samples, classifier=is_classifier(self))
         self.gammas_ = gamma_grid(self.gammas, self.kernel, self.gamma, samples)
-        self.cv_loss_path_ = np.array(
-            [self._fold_losses(samples, gamma, splits, budgets) for gamma in self.gammas_]
+        rows = np.flatnonzero(samples.weights > 0)
+        candidates = self._candidates(rows, sum(budgets))
+
+        def dictionary(gamma: Any) -> Dictionary:
+            return self._dictionary(self._kernel(samples, gamma), samples.X, candidates)
+
+        losses = partial(
+            fold_losses,
+            samples=samples,
+            splits=splits,
+            budgets=budgets,
+            fitting=self.fitting,
+            fit_intercept=self.fit_intercept,
+            alpha=self.alpha,
+            route=self.route,
         )
+        self.cv_loss_path_ = np.array([losses(dictionary(gamma)) for gamma in self.gammas_])
         mean = self.cv_loss_path_.mean(axis=1)
         # Among equal losses the smallest model, then the first gamma.
         n_before, best = np.argwhere((mean == mean.min()).T)[0]
         self.gamma_ = self.gammas_[best]
         chosen = np.bincount(deal(budgets)[: n_before + 1], minlength=len(budgets)).tolist()
-        rows = np.flatnonzero(samples.weights > 0)
-        kernel = self._kernel(samples, self.gamma_)
-        return self._fit(samples, rows, kernel, chosen, lambda train: Stopping())
-
-    def _fold_losses(
-        self, samples: Samples, gamma: Any, splits: list[tuple[Array, Array]], budgets: list[int]
-    ) -> Array:
-        """Losses on the test rows of each fold after 1, 2, ... steps, (n_folds, n_steps)."""
-        rows = np.flatnonzero(samples.weights > 0)
-        kernel = self._kernel(samples, gamma)
-        dictionary = self._dictionary(kernel, samples.X, rows, sum(budgets))
-        route = self.route
-        if route == "auto":
-            n_steps = len(splits) * sum(budgets)
-            route = choose_route(len(rows), samples.X.shape[1], len(dictionary), n_steps)
-        paths = FoldPaths(
-            dictionary,
-            samples,
-            fit_intercept=self.fit_intercept,
-            alpha=self.alpha,
-            complete=route == "gram",
-        )
-        return np.array([paths.losses(split, self.fitting, budgets) for split in splits])
+        return self._fit(samples, rows, dictionary(self.gamma_), chosen, lambda train: Stopping())
 
 
 @with_shared_sections

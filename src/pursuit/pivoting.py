@@ -59,6 +59,8 @@ __all__ = ["PIVOT_RULES", "BasicPursuit", "GramRows", "PivotedFactor"]
 TIE_TOLERANCE = 1e-10
 RANK_TOLERANCE = 1e-6
 COPY_TOLERANCE = 1e-12
+# A draft takes so many steps among so many of the best atoms.
+DRAFT_STEPS, DRAFT_ATOMS = 64, 512
 # A squared residual below this share of the targets' squared norm is rounding.
 ZERO_ENERGY = 1e-14
 
@@ -74,8 +76,38 @@ class GramRows(Protocol):
     def alpha(self) -> float:
         """Ridge, already added to the diagonal."""
 
+    def has(self, index: int) -> bool:
+        """Whether row `index` is at hand."""
+
+    def block(self, atoms: Array) -> Array:
+        """Rows and columns `atoms` of G."""
+
     def row(self, index: int, scores: Array) -> Array:
         """Row `index` of G; `scores` tells which rows are likely to be wanted next."""
+
+
+class SmallGram:
+    """A G small enough to hand over as it is."""
+
+    alpha = 0.0
+
+    def __init__(self, gram: Array) -> None:
+        self.gram = gram
+        self.diagonal = gram.diagonal()
+
+    def has(self, index: int) -> bool:
+        """Whether row `index` is at hand: always."""
+        return True
+
+    def block(self, atoms: Array) -> Array:
+        """Rows and columns `atoms`."""
+        block: Array = self.gram[np.ix_(atoms, atoms)]
+        return block
+
+    def row(self, index: int, scores: Array) -> Array:
+        """Row `index`."""
+        row: Array = self.gram[index]
+        return row
 
 
 Rule = Callable[[Array, Array, Array, np.random.RandomState | None], Array]
@@ -239,7 +271,7 @@ class PivotedFactor(_Greedy):
         if self.supervised and not self._explains(float(scores[g])):
             return "no_gain"
         n = len(self.picks)
-        row = self.gram.row(g, scores)
+        row = self.gram.row(g, scores if self.gram.has(g) else self._likely(scores))
         s = np.sqrt(self.nu[g])
         v = (row - self.V[:n, g] @ self.V[:n]) / s
         v[g] = s
@@ -252,6 +284,30 @@ class PivotedFactor(_Greedy):
         self._bar_copies(g, row)
         self._bar_dependent()
         return None
+
+    def _likely(self, scores: Array) -> Array:
+        """Scores with the atoms of a draft of the next steps first.
+
+        The draft is the pursuit itself on the few best atoms, with their residual Gram matrix
+        G - V'V. The best scores alone would not do: they belong to atoms that resemble each
+        other, of which one will be chosen.
+        """
+        if self.rng is not None:
+            return scores
+        few = min(DRAFT_ATOMS, self.n_usable)
+        best = np.argpartition(scores, len(scores) - few)[-few:]
+        active = np.sort(best[np.isfinite(self.nu[best])])
+        V = self.V[: len(self.picks), active]
+        draft = PivotedFactor(
+            SmallGram(self.gram.block(active) - V.T @ V), self.cross[:, active], np.zeros(1)
+        )
+        draft.rule, draft.supervised = self.rule, False
+        draft.nu, draft.diagonal = self.nu[active], self.diagonal[active]
+        draft.threshold = self.threshold[active]
+        draft.extend(DRAFT_STEPS)
+        likely = np.array(scores)
+        likely[active[draft.picks]] = scores.max() + np.arange(len(draft.picks), 0, -1)
+        return likely
 
     def _append(self, g: int, v: Array, row: Array) -> None:
         """Store v as a row of V, doubling the capacity where it is full."""
