@@ -144,7 +144,7 @@ classes_ : ndarray of shape (n_classes,)
     Sorted labels.
 temperature_ : float
     Temperature of the softmax (sigmoid for two classes) of the probabilities, fitted on
-    leave-one-out decision values of at most 2000 evenly spaced training rows.
+    leave-one-out decision values of at most 1000 evenly spaced training rows.
 """
 
 CV_ATTRIBUTES = """

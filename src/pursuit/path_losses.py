@@ -22,7 +22,7 @@ from pursuit.parameters import class_codes
 __all__ = ["held_out_losses", "inverse_temperatures", "leave_one_out_losses", "training_losses"]
 
 # Rows on which the temperature of the probabilities is fitted, evenly spaced.
-CALIBRATION_ROWS = 2_000
+CALIBRATION_ROWS = 1_000
 
 
 def training_losses(path: CoefficientPath, equations: NormalEquations) -> Array:
@@ -89,7 +89,7 @@ def inverse_temperatures(
     """Inverse temperatures along the path, as rows (first step they apply to, value).
 
     Each minimises the negative log-likelihood of leave-one-out decision values (of training
-    values for basic pursuit, which has no closed form), on up to 2000 evenly spaced rows. They
+    values for basic pursuit, which has no closed form), on up to 1000 evenly spaced rows. They
     are refreshed at each of the first 32 steps and then whenever the path has grown by 10 %,
     which depends on the number of steps alone.
     """
