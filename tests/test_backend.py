@@ -107,3 +107,25 @@ def test_triangular_factor_and_solves(rng):
     assert_allclose(
         factor[:3, :3] @ xp.solve_upper(factor[:3, :3], right[:3]), right[:3], atol=1e-12
     )
+
+
+def test_factor_of_what_is_not_definite_is_that_of_the_leading_block(rng):
+    A = rng.normal(size=(9, 5))
+    gram = A.T @ A
+    gram[3, 3] = 0.0
+    factor = xp.cholesky(gram)
+    assert factor.shape == (3, 3)
+    assert_allclose(factor.T @ factor, gram[:3, :3], atol=1e-13)
+    assert xp.cholesky(np.array([[-1.0]])).shape == (0, 0)
+    assert xp.cholesky(np.empty((0, 0))).shape == (0, 0)
+
+
+def test_gram_must_be_stored_by_columns(rng):
+    """In the other order the sums would go into a copy and be lost."""
+    block = rng.normal(size=(4, 3))
+    with pytest.raises(ValueError, match="column by column"):
+        xp.add_gram(np.zeros((3, 3)), block)
+    vector = rng.normal(size=3)
+    gram = np.ones((3, 3))
+    xp.subtract_outer(gram, vector)
+    assert_allclose(gram, 1.0 - np.outer(vector, vector), atol=1e-15)

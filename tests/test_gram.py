@@ -254,6 +254,20 @@ def test_values_are_kept_where_they_fit(centred, samples):
     assert evaluated(small, keep=True) == 3 * N_ROWS
 
 
+@pytest.mark.parametrize("block_rows", [7, N_ROWS])
+@pytest.mark.parametrize("centred", [True, False])
+def test_block_of_some_atoms(centred, block_rows, samples):
+    atoms = np.array([7, 2, 19])
+    G = expected_equations(samples, centred, 0.4)[0]
+    with sklearn.config_context(working_memory=block_rows * 8.0 * N_ATOMS / 0.25 / 2**20):
+        gram = equations(samples, False, centred, 0.4).gram
+        assert_allclose(gram.block(atoms), G[np.ix_(atoms, atoms)], atol=1e-11)
+        assert not gram.has(7)
+        gram.row(7, np.full(N_ATOMS, -np.inf))
+        assert gram.has(7)
+        assert not gram.has(2)
+
+
 # The choice of a route.
 
 

@@ -291,6 +291,61 @@ def test_inputs_stay_as_they_are_and_a_step_asks_for_one_row(rule, problem):
     assert gram.asked == greedy.picks
 
 
+class Remote(Dense):
+    """Rows that come in panels: those of the best scores handed over."""
+
+    panel = 8
+
+    def __init__(self, D, alpha=0.0):
+        super().__init__(D, alpha)
+        self.at_hand = set()
+
+    def has(self, index):
+        return index in self.at_hand
+
+    def block(self, atoms):
+        return self.matrix[np.ix_(atoms, atoms)]
+
+    def row(self, index, scores):
+        if index not in self.at_hand:
+            assert np.isfinite(scores[index])
+            new = [k for k in np.argsort(-scores) if k not in self.at_hand]
+            self.at_hand |= {index, *new[: self.panel]}
+            self.asked.append(index)
+        return self.matrix[index]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+@pytest.mark.parametrize("rule", ["prefit", "backfit"])
+def test_a_draft_foresees_the_next_steps(rule, alpha, rng):
+    """Fewer panels than the best scores alone would need, and the same picks."""
+    points = rng.uniform(size=(300, 1))
+    D = np.exp(-((points - points[:200].T) ** 2) / 0.002)
+    Y = np.sin(25 * points) + np.cos(9 * points) + 0.3 * rng.normal(size=(300, 1))
+    start = Y.T @ D, (Y**2).sum(axis=0)
+    near = PivotedFactor(Dense(D, alpha), *start, rule=rule)
+    far = PivotedFactor(Remote(D, alpha), *start, rule=rule)
+    near.extend(24)
+    far.extend(24)
+    assert far.picks == near.picks
+    assert_array_equal(far.V[:24], near.V[:24])
+    # Three panels of eight would be perfect.
+    assert len(far.gram.asked) <= 6
+
+
+def test_picks_beyond_a_definite_block_are_dropped(problem):
+    """Where rounding has made G[picks, picks] indefinite the path ends before."""
+    D, Y = problem
+    greedy, shorter = pursuit(D, Y), pursuit(D, Y)
+    greedy.extend(6)
+    shorter.extend(3)
+    greedy.gram_entries[3] = greedy.gram_entries[3] * [1.0, 1.0, 1.0, 0.0]
+    factor, z = greedy.solution()
+    assert greedy.picks == shorter.picks
+    for found, expected in zip((factor, z), shorter.solution(), strict=True):
+        assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
 def test_more_steps_than_the_first_capacity(rng):
     """V grows by doubling beyond 32 rows."""
     D = rng.normal(size=(120, 100))
