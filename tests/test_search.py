@@ -99,6 +99,18 @@ def test_barred_atoms_and_a_basis_that_ends():
     assert search.reason() == "rank"
 
 
+def test_a_basis_that_rounding_ends_says_so():
+    search = Search(equations(), "prefit", [4, 4, 4])
+    search.extend(12)
+    entries = search.pursuits[1].gram_entries
+    entries[2] = entries[2] * [1.0, 1.0, 0.0]  # no longer positive definite
+    path, support = search.path()
+    assert search.steps().tolist() == [0, 1, 2, 0, 1, 2, 0, 2, 0, 2]
+    assert path.n_steps == 10
+    assert len(support) == path.n_vectors(10)
+    assert search.reason() == "rank"
+
+
 # The prefix.
 
 
