@@ -1436,7 +1436,12 @@ def test_a_basis_that_ends_early_leaves_its_turns_to_nobody():
     assert model.n_components_ <= 4
     assert_finite(model, X)
     for n in range(1, model.n_iter_ + 1):
-        assert model.truncate(n).n_iter_ == n
+        cut = model.truncate(n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            small = clone(model).set_params(n_components=n).fit(X, y)
+        assert cut.n_iter_ == small.n_iter_ <= n
+        assert_allclose(cut.decision_function(X), small.decision_function(X), atol=1e-9)
 
 
 def test_no_warning_without_a_reason():
@@ -1445,3 +1450,28 @@ def test_no_warning_without_a_reason():
         KernelMatchingPursuitClassifier(10, gamma=GAMMA).fit(P.X, P.labels)
         KernelMatchingPursuitRegressor(40, gamma=2.0, early_stopping=True).fit(P.X, P.Y)
         KernelMatchingPursuitRegressorCV(10, cv=3).fit(P.X, P.Y)
+
+
+@pytest.mark.parametrize("n", range(1, 13))
+def test_truncated_one_vs_rest_equals_fit_where_a_basis_ends_early(n):
+    """The first class is an indicator among the atoms: its basis ends after one step."""
+    rng = np.random.default_rng(5)
+    y = np.repeat(["b", "a", "c"], 20)
+    X = np.column_stack([y == "a", rng.normal(size=(60, 6))]).astype(float)
+    model = KernelMatchingPursuitClassifier(
+        12, kernel="linear", multi_class="ovr", dictionary=np.eye(7)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        whole = clone(model).fit(X, y)
+        small = clone(model).set_params(n_components=n).fit(X, y)
+    assert whole.path_.lengths(whole.n_iter_)[0] == 1
+    if n > whole.n_iter_:
+        return
+    cut = whole.truncate(n)
+    assert cut.n_iter_ == small.n_iter_
+    assert_allclose(cut.dual_coef_, small.dual_coef_, rtol=1e-10, atol=1e-12)
+    assert_allclose(cut.train_loss_path_, small.train_loss_path_, rtol=1e-10, atol=1e-14)
+    assert_allclose(cut.predict_proba(X), small.predict_proba(X), rtol=1e-8)
+    stages = list(whole.staged_decision_function(X))
+    assert_allclose(stages[n - 1], small.decision_function(X), rtol=1e-9, atol=1e-12)

@@ -159,7 +159,7 @@ class ExpansionModel(BaseEstimator):
         model._store(self.expansion_.atoms, path.first(int(n)), rows)
         for name in ("train_loss_path_", "validation_loss_path_", "leave_one_out_loss_path_"):
             if hasattr(self, name):
-                setattr(model, name, getattr(self, name)[:n])
+                setattr(model, name, getattr(self, name)[: model.n_iter_])
         model.stop_reason_ = "n_components" if n < path.n_steps else self.stop_reason_
         model._after_truncate()
         return model

@@ -140,7 +140,8 @@ class CoefficientPath:
     bases : tuple of BasisPath
         One for all outputs, or one an output.
     order : ndarray of int of shape (n_steps,)
-        The basis that each step of the model extends.
+        The basis that each step of the model extends; -1 for the turn of a basis that had
+        ended by then, so that a prefix is what a smaller budget would have given.
     atom_mean : ndarray of shape (n_vectors,)
         Weighted mean of each kernel function over the training rows (0 without intercept).
     target_mean : ndarray of shape (n_outputs,)
@@ -159,7 +160,8 @@ class CoefficientPath:
 
     def lengths(self, n: int) -> list[int]:
         """Steps of each basis among the first `n` of the model."""
-        counts: list[int] = np.bincount(self.order[:n], minlength=len(self.bases)).tolist()
+        taken = self.order[:n]
+        counts: list[int] = np.bincount(taken[taken >= 0], minlength=len(self.bases)).tolist()
         return counts
 
     def n_vectors(self, n: int) -> int:
@@ -187,9 +189,22 @@ class CoefficientPath:
             BasisPath(b.picks[:m], b.factor[:m, :m].copy(), b.targets[:m], b.outputs)
             for b, m in zip(self.bases, self.lengths(n), strict=True)
         )
-        return CoefficientPath(
-            bases, self.order[:n], self.atom_mean[: self.n_vectors(n)], self.target_mean
-        )
+        order = without_void_end(self.order[:n])
+        return CoefficientPath(bases, order, self.atom_mean[: self.n_vectors(n)], self.target_mean)
+
+
+def without_void_end(order: Array) -> Array:
+    """Cut the turns at the end that no basis took.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.expansion import without_void_end
+    >>> without_void_end(np.array([0, -1, 1, -1])).tolist()
+    [0, -1, 1]
+    """
+    taken = np.flatnonzero(order >= 0)
+    return order[: taken[-1] + 1] if len(taken) else order[:0]
 
 
 def orthogonal_values(path: CoefficientPath, values: Array) -> list[Array]:
@@ -221,9 +236,10 @@ def staged_values(path: CoefficientPath, values: Array) -> Iterator[Array]:
     outputs = np.tile(path.target_mean, (len(values), 1))
     taken = [0] * len(path.bases)
     for b in path.order:
-        basis, n = path.bases[b], taken[b]
-        outputs[:, basis.outputs] += np.outer(q[b][:, n], basis.targets[n])
-        taken[b] += 1
+        if b >= 0:
+            basis, n = path.bases[b], taken[b]
+            outputs[:, basis.outputs] += np.outer(q[b][:, n], basis.targets[n])
+            taken[b] += 1
         yield outputs
 
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit import blocks
 from pursuit.backend import Array
 from pursuit.dictionary import Atoms
-from pursuit.expansion import BasisPath, CoefficientPath
+from pursuit.expansion import BasisPath, CoefficientPath, without_void_end
 from pursuit.gram import NormalEquations
 from pursuit.path_losses import training_losses
 from pursuit.pivoting import BasicPursuit, PivotedFactor
@@ -125,14 +125,15 @@ class Search:
         return next((reason for reason in self.reasons if reason), "n_components")
 
     def steps(self) -> Array:
-        """The basis of each step taken so far."""
-        taken = [0] * len(self.pursuits)
-        kept = []
-        for b in self.order:
-            if taken[b] < len(self.pursuits[b].picks):
-                taken[b] += 1
-                kept.append(b)
-        return np.array(kept, dtype=int)
+        """The basis of each step taken so far, -1 for the turns of bases that had ended."""
+        left = [len(pursuit.picks) for pursuit in self.pursuits]
+        order = self.order.copy()
+        for turn, b in enumerate(self.order):
+            if left[b]:
+                left[b] -= 1
+            else:
+                order[turn] = -1
+        return without_void_end(order)
 
     def path(self) -> tuple[CoefficientPath, Array]:
         """Return the coefficients of every prefix, and the chosen atoms in order of choice."""
@@ -172,7 +173,7 @@ def _merge(picks: list[list[int]], order: Array) -> tuple[Array, list[list[int]]
     """Distinct atoms in order of first choice, and each basis's picks as positions in them."""
     place: dict[int, int] = {}
     positions: list[list[int]] = [[] for _ in picks]
-    for b in order:
+    for b in order[order >= 0]:
         atom = picks[b][len(positions[b])]
         positions[b].append(place.setdefault(atom, len(place)))
     return np.array(list(place), dtype=int), positions
@@ -242,9 +243,10 @@ _REASONS = {
 
 def warn_short(fit: Fit, budget: int, stacklevel: int) -> None:
     """Say why fewer functions than asked for were used."""
-    if fit.reason in _REASONS and fit.path.n_steps < budget:
+    n_taken = sum(fit.path.lengths(fit.path.n_steps))
+    if fit.reason in _REASONS and n_taken < budget:
         warnings.warn(
-            f"n_components={budget}, but the path ended after {fit.path.n_steps} steps: "
+            f"n_components={budget}, but the path ended after {n_taken} steps: "
             f"{_REASONS[fit.reason]}",
             ConvergenceWarning,
             stacklevel=stacklevel,
