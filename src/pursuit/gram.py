@@ -44,6 +44,7 @@ import numpy as np
 
 from pursuit import blocks
 from pursuit.backend import Array, backend_of
+from pursuit.pivoting import SmallGram
 
 __all__ = [
     "Moments",
@@ -140,31 +141,16 @@ class NormalEquations:
     alpha: float
 
 
-class CompleteGram:
+class CompleteGram(SmallGram):
     """Rows of a G held in memory (Gram route)."""
 
     # Several pursuits may read it at once.
     shareable = True
 
     def __init__(self, gram: Array, diagonal: Array, alpha: float) -> None:
-        self._gram = gram
+        super().__init__(gram)
         self.diagonal = diagonal
         self.alpha = alpha
-
-    def has(self, index: int) -> bool:
-        """Whether row `index` is at hand: always."""
-        return True
-
-    def block(self, atoms: Array) -> Array:
-        """Rows and columns `atoms` of G."""
-        block: Array = self._gram[np.ix_(atoms, atoms)]
-        return block
-
-    def row(self, index: int, scores: Array) -> Array:
-        """Row `index` of G."""
-        # G is symmetric; its columns are contiguous.
-        row: Array = self._gram[:, index]
-        return row
 
 
 class LazyGram:

@@ -87,13 +87,12 @@ class GramRows(Protocol):
 
 
 class SmallGram:
-    """A G small enough to hand over as it is."""
-
-    alpha = 0.0
+    """A G held in memory."""
 
     def __init__(self, gram: Array) -> None:
         self.gram = gram
         self.diagonal = gram.diagonal()
+        self.alpha = 0.0
 
     def has(self, index: int) -> bool:
         """Whether row `index` is at hand: always."""
@@ -106,7 +105,8 @@ class SmallGram:
 
     def row(self, index: int, scores: Array) -> Array:
         """Row `index`."""
-        row: Array = self.gram[index]
+        # G is symmetric, and stored column by column where it is large.
+        row: Array = self.gram[:, index]
         return row
 
 
