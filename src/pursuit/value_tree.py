@@ -66,6 +66,19 @@ CLASSES = {
     "Precomputed": "pursuit.kernels",
     "RBF": "pursuit.kernels",
     "Sigmoid": "pursuit.kernels",
+    "AbsoluteError": "pursuit.losses",
+    "CrossEntropy": "pursuit.losses",
+    "Doom2": "pursuit.losses",
+    "Exponential": "pursuit.losses",
+    "Huber": "pursuit.losses",
+    "LogLoss": "pursuit.losses",
+    "LogitBoost": "pursuit.losses",
+    "Poisson": "pursuit.losses",
+    "Quantile": "pursuit.losses",
+    "SmoothHinge": "pursuit.losses",
+    "SquaredError": "pursuit.losses",
+    "SquaredErrorTanh": "pursuit.losses",
+    "SquaredHinge": "pursuit.losses",
 }
 
 # What scikit-learn keeps on an estimator beside its fit: requests for metadata, callbacks.
