@@ -1,4 +1,4 @@
-r"""Losses: values whose methods read like their formula.
+"""Losses: values whose methods read like their formula.
 
 Section 3 of P. Vincent and Y. Bengio, Kernel Matching Pursuit, Machine Learning 48 (2002): any
 differentiable loss L(y, f) may take the place of the squared error. A loss gives what the
@@ -27,8 +27,8 @@ For numbers, with r = f - y (beyond the paper, but for the first):
 name                    L                                           class
 ======================  ==========================================  ====================
 ``squared_error``       r^2                                         `SquaredError`
-``huber``               r^2 / 2, or delta (\|r\| - delta / 2)         `Huber`
-``absolute_error``      \|r\|, smoothed                               `AbsoluteError`
+``huber``               r^2 / 2, or delta (|r| - delta / 2)         `Huber`
+``absolute_error``      |r|, smoothed                               `AbsoluteError`
 ``quantile``            q max(0, -r) + (1 - q) max(0, r), smoothed  `Quantile`
 ``poisson``             exp(f) - y f + y log(y) - y                 `Poisson`
 ======================  ==========================================  ====================
@@ -513,7 +513,7 @@ class CrossEntropy(Loss):
         return np.asarray(top - F[rows, class_codes(Y)] + np.log1p(others.sum(axis=1)))
 
     def gradient(self, Y: Array, F: Array) -> Array:
-        """P - e_y; 1 - p_y is the sum of the other probabilities."""
+        """The vector p - e_y, with 1 - p_y as the sum of the other probabilities."""
         rows, own = np.arange(len(F)), class_codes(Y)
         gradient: Array = _probabilities(F)
         gradient[rows, own] = 0.0
@@ -521,7 +521,7 @@ class CrossEntropy(Loss):
         return gradient
 
     def curvature(self, Y: Array, F: Array) -> Array:
-        """Diag(p) - p p', each diagonal entry as the sum of the others of its row."""
+        """The matrix diag(p) - p p', with 1 - p_c as the sum of the other probabilities."""
         P, classes = _probabilities(F), np.arange(F.shape[1])
         curvature: Array = -P[:, :, None] * P[:, None, :]
         curvature[:, classes, classes] = 0.0
@@ -714,7 +714,7 @@ class Poisson(Loss):
         """Refuse negative targets."""
         rows = np.flatnonzero((Y < 0).reshape(len(Y), -1).any(axis=1))
         if len(rows):
-            raise ValueError(f"y must not be negative for loss='poisson', but is at row {rows[0]}")
+            raise ValueError(f"y is negative at row {rows[0]}, where loss='poisson' is not defined")
 
     def mean(self, F: Array) -> Array:
         """exp(f)."""
