@@ -35,8 +35,9 @@ PAPERS = (
 LAYERS = (
     ("backend", "docstrings"),
     ("parameters",),
-    ("kernels", "losses", "stopping", "bounds", "calibration"),
-    ("blocks", "dictionary", "pivoting", "margin"),
+    ("kernels", "losses", "stopping", "bounds", "calibration", "blocks"),
+    ("atoms", "local_covariance", "pivoting", "margin"),
+    ("dictionary",),
     ("gram",),
     ("expansion",),
     ("estimator", "path_losses"),

@@ -1,68 +1,60 @@
 """The dictionary D = {d_1, ..., d_M} of matching pursuit (Vincent and Bengio 2002, section 4.1).
 
-Each atom is a kernel centred somewhere, d_k(x) = K(x, z_k). The centres are the training rows,
-a random subset of them, or points that the user gives. The constant function of equation 14 is
-not listed here: it is orthogonalised before any atom (see ``gram.py``), is never penalised and
-does not count as a component.
+What a user may ask for, alone or several in a list, whose union then is the dictionary:
+
+======================  ===============================================================
+``dictionary=``         atoms
+======================  ===============================================================
+None                    the estimator's kernel on the candidate rows
+a table of numbers      the estimator's kernel on these centres
+a kernel                that kernel on the candidate rows; asymmetric ones are allowed
+`OrientedGaussians`     Gaussians on the candidate rows that follow the data around them
+a mapping               the user's own functions by name
+======================  ===============================================================
+
+The candidate rows are the training rows or a random part of them. The estimator's kernel may be
+one kernel for each class ("a kernel shape specific to each class", section 4.1): a row then
+carries the kernel of its class. The constant function of equation 14 is not listed here: it is
+orthogonalised before any atom (see ``gram.py``), is never penalised and does not count as a
+component.
 
 An algorithm sees a dictionary only through ``functions`` (rows to an array with one column an
-atom), ``len`` and ``take`` (the chosen atoms, for the fitted model).
+atom), ``len`` and ``take`` (the chosen atoms, for the fitted model); see ``atoms.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
+from pursuit.atoms import Atoms, FunctionAtoms, MixedAtoms, OrientedAtoms, unite
 from pursuit.backend import Array
 from pursuit.kernels import Kernel, Precomputed
+from pursuit.local_covariance import local_covariances
+from pursuit.parameters import check_choice, check_integer, check_real
 
-__all__ = ["Atoms", "Dictionary", "draw_candidates", "given_centres", "training_rows"]
+__all__ = [
+    "Atoms",
+    "Dictionary",
+    "OrientedGaussians",
+    "class_kernels",
+    "draw_candidates",
+    "given_centres",
+    "oriented_gaussians",
+    "resolve_dictionary",
+    "training_rows",
+    "user_functions",
+]
 
 # Above this many rows the candidates are a random subset unless the user asks for all.
 LARGEST_COMPLETE = 10_000
 DEFAULT_CANDIDATES = 2_500
-
-
-@dataclass(frozen=True)
-class Atoms:
-    """Kernel functions K(., z_k): what a fitted model evaluates.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel of all functions.
-    centres : {ndarray, CSR matrix} of shape (n_atoms, n_features)
-        One centre an atom; column indices for a precomputed kernel.
-    """
-
-    kernel: Kernel
-    centres: Any
-
-    def __len__(self) -> int:
-        """Number of atoms."""
-        return int(self.centres.shape[0])
-
-    @property
-    def functions(self) -> Callable[[Any], Array]:
-        """Rows to the array of shape (n_rows, n_atoms); centres are prepared once."""
-        if not len(self):
-            return lambda X: np.empty((X.shape[0], 0))
-        kernel, prepared = self.kernel, self.kernel.prepare(self.centres)
-        return lambda X: kernel.evaluate(X, prepared)
-
-    def take(self, indices: Array) -> Atoms:
-        """Return the atoms at `indices`, in that order."""
-        return Atoms(self.kernel, self.centres[indices])
-
-    def subset(self, indices: Array) -> Callable[[Any], Array]:
-        """Return the functions of the atoms at `indices`."""
-        return self.take(indices).functions
 
 
 @dataclass(frozen=True)
@@ -71,13 +63,14 @@ class Dictionary:
 
     Attributes
     ----------
-    atoms : Atoms
+    atoms : AtomSet
         The candidates.
     rows : ndarray of shape (n_atoms,) or None
-        Index of the training row that an atom is centred on; None for given centres.
+        Index of the training row that an atom is centred on, -1 for an atom without one; None
+        if no atom has one.
     """
 
-    atoms: Atoms
+    atoms: Any
     rows: Array | None
 
     def __len__(self) -> int:
@@ -178,3 +171,243 @@ def given_centres(kernel: Kernel, centres: Any, n_features: int) -> Dictionary:
     if sparse.issparse(table):
         table = sparse.csr_matrix(table)
     return Dictionary(Atoms(kernel, table), None)
+
+
+def class_kernels(
+    kernels: Mapping[int, Kernel], X: Any, rows: Array, codes: Array | None
+) -> Dictionary:
+    """Kernels centred on training rows, each row with the kernel of its class.
+
+    Parameters
+    ----------
+    kernels : mapping of int to Kernel
+        One kernel for each class of the rows.
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        All rows that the caller gave.
+    rows : ndarray of shape (n_atoms,)
+        Indices into `X` of the centres.
+    codes : ndarray of int of shape (n_samples,)
+        Class of each row of `X`; None where there are no classes, which is an error.
+
+    Raises
+    ------
+    ValueError
+        If a class has no kernel, or a kernel is precomputed.
+    """
+    if codes is None:
+        raise ValueError("kernel: a kernel for each class needs class labels")
+    classes, members = np.unique(codes[rows], return_inverse=True)
+    missing = [int(c) for c in classes if c not in kernels]
+    if missing:
+        raise ValueError(f"kernel has no entry for the class number {missing[0]}")
+    if any(isinstance(kernel, Precomputed) for kernel in kernels.values()):
+        raise ValueError("kernel: a kernel for each class cannot be precomputed")
+    parts = tuple(
+        training_rows(kernels[int(c)], X, rows[members == p]).atoms for p, c in enumerate(classes)
+    )
+    return Dictionary(MixedAtoms(parts, members.reshape(-1)), rows)
+
+
+@dataclass(frozen=True)
+class OrientedGaussians:
+    """A part of a dictionary: Gaussians that follow the data around the candidate rows.
+
+    The function at a row x_i is exp(-1/2 (x - x_i)' C_i^{-1} (x - x_i)), where C_i is the
+    covariance of the nearest training rows, taken from x_i (its leading eigenpairs), plus
+    sigma^2 in every direction. See ``local_covariance.py`` and ``atoms.py``.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Different training rows that make a neighbourhood.
+    n_components : int, default=1
+        Eigenpairs of each covariance to keep; 0 gives the usual Gaussian.
+    noise_variance : "scale" or float, default="scale"
+        sigma^2. "scale": the median, over the candidate rows, of the squared distance to the
+        nearest different training row.
+
+    Examples
+    --------
+    >>> from pursuit.dictionary import OrientedGaussians
+    >>> OrientedGaussians(n_neighbors=5)
+    OrientedGaussians(n_neighbors=5, n_components=1, noise_variance='scale')
+    """
+
+    n_neighbors: int = 10
+    n_components: int = 1
+    noise_variance: float | str = "scale"
+
+
+def oriented_gaussians(
+    spec: OrientedGaussians,
+    X: Any,
+    candidates: Array,
+    training: Array | None = None,
+    weights: Array | None = None,
+) -> Dictionary:
+    """Oriented Gaussians centred on training rows.
+
+    Parameters
+    ----------
+    spec : OrientedGaussians
+        Their parameters.
+    X : ndarray of shape (n_samples, n_features)
+        All rows that the caller gave.
+    candidates : ndarray of shape (n_atoms,)
+        Indices into `X` of the centres.
+    training : ndarray of int, optional
+        Indices of the rows that may be neighbours, the candidates among them; None: all rows.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of all rows; rows of weight zero are no neighbours.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range or `X` is sparse.
+    """
+    check_integer("n_neighbors", spec.n_neighbors)
+    check_integer("n_components", spec.n_components, 0)
+    if sparse.issparse(X):
+        raise ValueError("dictionary: OrientedGaussians need a dense X, got a sparse matrix")
+    weights = np.ones(X.shape[0]) if weights is None else weights
+    training = np.arange(X.shape[0]) if training is None else training
+    training = training[weights[training] > 0]
+    where = np.searchsorted(training, candidates)
+    covariances, near = local_covariances(
+        X[training], where, spec.n_neighbors, spec.n_components, weights[training]
+    )
+    noise = _noise_variance(spec.noise_variance, near.squared_distances, weights[candidates])
+    centres = X[candidates].astype(np.float64)
+    return Dictionary(
+        OrientedAtoms(centres, covariances.axes, covariances.variances, noise), candidates
+    )
+
+
+def _noise_variance(given: float | str, squared_distances: Array, weights: Array) -> float:
+    """Return sigma^2: the number given, or for "scale" a median of nearest distances."""
+    if isinstance(given, str):
+        check_choice("noise_variance", given, ("scale",))
+        if not squared_distances.size:
+            return 1.0
+        nearest = squared_distances[:, 0]
+        order = np.argsort(nearest)
+        mass = np.cumsum(weights[order])
+        return float(nearest[order[np.searchsorted(mass, 0.5 * mass[-1])]])
+    check_real("noise_variance", given, above=True)
+    return float(given)
+
+
+def user_functions(functions: Mapping[str, Any]) -> Dictionary:
+    """Functions that the user wrote, by name.
+
+    Raises
+    ------
+    ValueError
+        If there is none, a name is no text or a value cannot be called.
+    """
+    if not functions:
+        raise ValueError("dictionary: a mapping of functions must not be empty")
+    for name, function in functions.items():
+        if not isinstance(name, str):
+            raise ValueError(f"dictionary: the name of a function must be text, got {name!r}")
+        if not callable(function):
+            raise ValueError(f"dictionary: {name!r} must be a function, got {function!r}")
+    return Dictionary(FunctionAtoms(dict(functions)), None)
+
+
+def resolve_dictionary(
+    spec: Any,
+    kernel: Kernel | Mapping[int, Kernel],
+    X: Any,
+    candidates: Array,
+    *,
+    codes: Array | None = None,
+    training: Array | None = None,
+    weights: Array | None = None,
+) -> Dictionary:
+    """Turn the ``dictionary`` argument of an estimator into candidate atoms.
+
+    Parameters
+    ----------
+    spec : object
+        One row of the table at the top of this module, or a list or tuple of them.
+    kernel : Kernel or mapping of int to Kernel
+        The estimator's kernel, or one for each class (then `codes` is needed).
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        All rows that the caller gave.
+    candidates : ndarray of int
+        Indices of the candidate rows.
+    codes : ndarray of int of shape (n_samples,), optional
+        Class of each row.
+    training : ndarray of int, optional
+        Increasing indices of the training rows; None: all.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of all rows.
+
+    Returns
+    -------
+    dictionary : Dictionary
+        The atoms, in the order of the parts.
+
+    Raises
+    ------
+    ValueError
+        If a part is none of these or does not fit the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.dictionary import resolve_dictionary
+    >>> from pursuit.kernels import RBF
+    >>> X = np.array([[0.0], [1.0]])
+    >>> parts = [None, RBF(9.0), {"slope": lambda X: X[:, 0]}]
+    >>> found = resolve_dictionary(parts, RBF(0.5), X, np.array([0, 1]))
+    >>> found.atoms.names
+    ['RBF(gamma=0.5)', 'RBF(gamma=0.5)', 'RBF(gamma=9.0)', 'RBF(gamma=9.0)', 'slope']
+    >>> found.rows
+    array([ 0,  1,  0,  1, -1])
+    """
+    if _is_union(spec):
+        whole = partial(resolve_dictionary, codes=codes, training=training, weights=weights)
+        return _union([whole(part, kernel, X, candidates) for part in spec])
+    if isinstance(spec, Mapping):
+        return user_functions(spec)
+    if isinstance(spec, OrientedGaussians):
+        if isinstance(kernel, Precomputed):
+            raise ValueError("dictionary: OrientedGaussians need rows, not a precomputed kernel")
+        return oriented_gaussians(spec, X, candidates, training, weights)
+    if isinstance(spec, Kernel):
+        if isinstance(spec, Precomputed) != isinstance(kernel, Precomputed):
+            raise ValueError(f"dictionary: {spec!r} does not go with kernel={kernel!r}")
+        return training_rows(spec, X, candidates)
+    if isinstance(kernel, Mapping):
+        if spec is not None:
+            raise ValueError("dictionary: given centres need one kernel, not one for each class")
+        return class_kernels(kernel, X, candidates, codes)
+    if spec is None:
+        return training_rows(kernel, X, candidates)
+    if isinstance(spec, str) or callable(spec) or not hasattr(spec, "__len__"):
+        raise ValueError(
+            "dictionary must be None, a table of centres, a kernel, OrientedGaussians, a mapping "
+            f"of names to functions, or a list of such parts, got {spec!r}"
+        )
+    return given_centres(kernel, spec, X.shape[1])
+
+
+def _is_union(spec: Any) -> bool:
+    """Tell a list of parts from a list of centres, whose items are rows of numbers."""
+    if not isinstance(spec, list | tuple):
+        return False
+    return any(
+        part is None or isinstance(part, Kernel | OrientedGaussians | Mapping) or np.ndim(part) == 2
+        for part in spec
+    )
+
+
+def _union(parts: list[Dictionary]) -> Dictionary:
+    """Return all atoms, one part after another."""
+    atoms = unite([part.atoms for part in parts])
+    if all(part.rows is None for part in parts):
+        return Dictionary(atoms, None)
+    rows = [np.full(len(p), -1) if p.rows is None else p.rows for p in parts]
+    return Dictionary(atoms, np.concatenate(rows))

@@ -54,9 +54,12 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Sigmoid",
+    "exp_decay",
     "is_precomputed",
     "resolve_kernel",
     "scale_gamma",
+    "shifted_centres",
+    "squared_distances",
 ]
 
 SMALLEST_VALUE = 1e-30
@@ -114,7 +117,7 @@ class RBF(Kernel):
 
     def evaluate(self, X: Any, centres: Centres) -> Array:
         """Gaussian of the distances."""
-        return _exp_decay(squared_distances(X, centres), self.gamma)
+        return exp_decay(squared_distances(X, centres), self.gamma)
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ class Laplacian(Kernel):
 
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Exponential of the city-block distances."""
-        return _exp_decay(_city_block(X, Z), self.gamma)
+        return exp_decay(_city_block(X, Z), self.gamma)
 
 
 @dataclass(frozen=True)
@@ -293,8 +296,8 @@ def _short_indices(X: Any) -> Any:
     return sparse.csr_matrix(parts, shape=csr.shape)
 
 
-def _exp_decay(distances: Array, gamma: float) -> Array:
-    """exp(-gamma distances) in place, values below 1e-30 flushed to zero."""
+def exp_decay(distances: Array, gamma: float) -> Array:
+    """Return exp(-gamma distances), in place, values below 1e-30 flushed to zero."""
     largest = float(np.finfo(distances.dtype).max)
     with np.errstate(over="ignore"):
         distances *= -min(gamma, largest)

@@ -1,0 +1,230 @@
+"""The shape of the data around a point: local covariances and their leading axes.
+
+Vincent, "Modeles a noyaux a structure locale" (2003), section 13.3. Around a row x_i with
+neighbours x_j of weights w_j,
+
+    C_i = sum_j w_j (x_j - x_i)(x_j - x_i)' / sum_j w_j                        (eq. 13.3)
+
+Differences are taken from x_i and not from the mean of the neighbours, and x_i itself is no
+neighbour. The singular values s_j and right singular vectors u_j of the matrix with rows
+sqrt(w_j / sum w) (x_j - x_i) give C_i = sum_j s_j^2 u_j u_j'; the d leading pairs are kept.
+
+==================  ==========================  ==========================================
+symbol              name in code                shape
+==================  ==========================  ==========================================
+x_i                 ``centres``                 (m, D)
+neighbours of x_i   ``neighbors``               (m, k) rows of X
+w_j                 ``weights``                 (m, k)
+u_1, ..., u_d       ``axes``                    (m, d, D), orthonormal or zero
+s_1^2, ..., s_d^2   ``variances``               (m, d), decreasing
+==================  ==========================  ==========================================
+
+Equal rows are merged and their weights added, so that a weight of 2 is the row twice, and the
+neighbours are always *different* rows: many copies of one row do not make a neighbourhood flat.
+Cost: the search, and a thin singular value decomposition of a k x D matrix a centre.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from pursuit import blocks
+from pursuit.backend import Array
+
+__all__ = [
+    "DistinctRows",
+    "LocalCovariances",
+    "Neighborhoods",
+    "distinct_rows",
+    "leading_axes",
+    "local_covariances",
+    "nearest_rows",
+]
+
+# Matrices of one batch of singular value decompositions, in bytes: they stay in the cache.
+BATCH_BYTES = 1 << 22
+
+
+class DistinctRows(NamedTuple):
+    """Rows without repetition.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_distinct, n_features)
+        In an order that does not depend on that of the given rows.
+    weights : ndarray of shape (n_distinct,)
+        Sums over equal rows.
+    places : ndarray of int of shape (n_rows,)
+        Index of each given row among the distinct ones.
+    """
+
+    X: Array
+    weights: Array
+    places: Array
+
+
+class Neighborhoods(NamedTuple):
+    """Neighbours of some rows, nearest first.
+
+    Attributes
+    ----------
+    neighbors : ndarray of int of shape (n_centres, k)
+        Indices of rows.
+    squared_distances : ndarray of shape (n_centres, k)
+        Never zero.
+    """
+
+    neighbors: Array
+    squared_distances: Array
+
+
+class LocalCovariances(NamedTuple):
+    """The d leading eigenpairs of the covariance around each centre.
+
+    Attributes
+    ----------
+    axes : ndarray of shape (n_centres, d, n_features)
+        Orthonormal eigenvectors; zero for eigenvalues of zero.
+    variances : ndarray of shape (n_centres, d)
+        Eigenvalues, the largest first.
+    """
+
+    axes: Array
+    variances: Array
+
+
+def distinct_rows(X: Array, weights: Array | None = None) -> DistinctRows:
+    """Merge equal rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Finite rows.
+    weights : ndarray of shape (n_rows,), optional
+        Their weights; ones if not given.
+    """
+    rows = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
+    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(len(rows))
+    _, first, places = np.unique(whole, return_index=True, return_inverse=True)
+    places = places.reshape(-1)
+    return DistinctRows(rows[first], np.bincount(places, weights), places)
+
+
+def nearest_rows(X: Array, queries: Array, n_neighbors: int) -> Neighborhoods:
+    """Nearest other rows of some rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Different rows.
+    queries : ndarray of int of shape (n_queries,)
+        Indices of the rows whose neighbours are asked for.
+    n_neighbors : int
+        How many; fewer where there are no more other rows.
+    """
+    k = min(n_neighbors, len(X) - 1)
+    if not k:
+        return Neighborhoods(np.empty((len(queries), 0), int), np.empty((len(queries), 0)))
+    shifted = X - np.median(X, axis=0)  # the search forms |x|^2 + |z|^2 - 2 x'z
+    search = NearestNeighbors(n_neighbors=k + 1).fit(shifted)
+    found = search.kneighbors(shifted[queries], return_distance=False)
+    # The row itself goes to the end, where the search has found it, and is cut off.
+    order = np.argsort(found == queries[:, None], axis=1, kind="stable")[:, :k]
+    neighbors = np.take_along_axis(found, order, axis=1)
+    return Neighborhoods(neighbors, _squared_distances(X, queries, neighbors))
+
+
+def _squared_distances(X: Array, queries: Array, neighbors: Array) -> Array:
+    """|x_j - x_i|^2 from the differences themselves."""
+    distances = np.empty(neighbors.shape)
+    for rows in blocks.row_blocks(len(queries), 16.0 * neighbors.shape[1] * X.shape[1]):
+        differences = X[neighbors[rows]] - X[queries[rows], None]
+        distances[rows] = np.einsum("ikd,ikd->ik", differences, differences)
+    return distances
+
+
+def leading_axes(
+    X: Array, centres: Array, neighbors: Array, weights: Array, n_components: int
+) -> LocalCovariances:
+    """Leading eigenpairs of eq. 13.3 at each centre.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Rows.
+    centres : ndarray of shape (n_centres, n_features)
+        Points that differences are taken from.
+    neighbors : ndarray of int of shape (n_centres, k)
+        Rows around each centre.
+    weights : ndarray of shape (n_centres, k)
+        Weight of each neighbour, any scale; zero takes it out.
+    n_components : int
+        d; fewer where there are fewer neighbours or features.
+    """
+    n_centres, k = neighbors.shape
+    d = min(n_components, k, X.shape[1])
+    axes, variances = np.zeros((n_centres, d, X.shape[1])), np.zeros((n_centres, d))
+    if not d:
+        return LocalCovariances(axes, variances)
+    total = weights.sum(axis=1, keepdims=True)
+    scale = np.sqrt(weights / np.where(total > 0, total, 1.0))
+    size = max(1, BATCH_BYTES // (8 * k * X.shape[1]))
+
+    def fill(start: int) -> None:
+        rows = slice(start, start + size)
+        differences = X[neighbors[rows]] - centres[rows, None]
+        differences *= scale[rows, :, None]
+        _, values, vectors = np.linalg.svd(differences, full_matrices=False)
+        variances[rows] = values[:, :d] ** 2
+        axes[rows] = np.where(values[:, :d, None] > 0, vectors[:, :d], 0.0)
+
+    blocks.in_parallel(fill, range(0, n_centres, size))
+    return LocalCovariances(axes, variances)
+
+
+def local_covariances(
+    X: Array, rows: Array, n_neighbors: int, n_components: int, weights: Array | None = None
+) -> tuple[LocalCovariances, Neighborhoods]:
+    """Covariances of the nearest neighbours around some rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        All rows.
+    rows : ndarray of int of shape (n_centres,)
+        Those that a covariance is asked for.
+    n_neighbors : int
+        k different rows make a neighbourhood.
+    n_components : int
+        d, the number of eigenpairs to keep.
+    weights : ndarray of shape (n_rows,), optional
+        Positive weights of all rows.
+
+    Returns
+    -------
+    covariances : LocalCovariances
+        Eigenpairs, one set a row of `rows`.
+    neighborhoods : Neighborhoods
+        Indices are among the distinct rows.
+    """
+    distinct = distinct_rows(X, weights)
+    if n_neighbors > len(distinct.X) - 1:
+        warnings.warn(
+            f"n_neighbors={n_neighbors} is more than the {len(distinct.X) - 1} other different "
+            "rows: all of them are neighbours",
+            stacklevel=2,
+        )
+    queries = distinct.places[rows]
+    near = nearest_rows(distinct.X, queries, n_neighbors)
+    found = leading_axes(
+        distinct.X,
+        distinct.X[queries],
+        near.neighbors,
+        distinct.weights[near.neighbors],
+        n_components,
+    )
+    return found, near
