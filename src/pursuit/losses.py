@@ -919,7 +919,7 @@ def weighted_median(values: Array, weights: Array) -> float:
     >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0]))
     1.0
     """
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)
     cumulative = np.cumsum(weights[order])
     # Half of the weight to rounding, so that equal weights of any size give the same value.
     half = np.searchsorted(cumulative, (0.5 - 1e-12) * cumulative[-1])
