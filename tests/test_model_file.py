@@ -26,6 +26,8 @@ from pursuit import (
     kernels,
     model_file,
 )
+from pursuit.atoms import Atoms, FunctionAtoms, OrientedAtoms, unite
+from pursuit.dictionary import OrientedGaussians
 from pursuit.model_file import (
     ModelFileError,
     describe,
@@ -113,6 +115,83 @@ def test_describe(path):
     assert np.isnan(about["fitted"]["nan_"])
     assert set(about["fitted"]) == {"size_", "nan_"}
     assert about["schema"] == 1
+
+
+# Functions
+
+
+def column(X):
+    return X[:, 0]
+
+
+def energy(X):
+    return (X**2).sum(axis=1)
+
+
+NAMED = {"column": column, "energy": energy}
+
+
+def test_functions_are_given_again(path):
+    save(holding({"a": column}, param=NAMED), path)
+    assert describe(path)["functions"] == ["a", "column", "energy"]
+    assert describe(path)["params"]["param"] == {
+        "column": "function column",
+        "energy": "function energy",
+    }
+    loaded = load(path, functions={**NAMED, "a": energy, "not needed": column})
+    assert loaded.value_ == {"a": energy}
+    assert loaded.param == NAMED
+
+
+def test_missing_functions_are_named(path):
+    save(holding({"a": column}, param=NAMED), path)
+    with pytest.raises(ModelFileError, match=r"load\(path, functions={'a': ..., 'energy': ...}\)"):
+        load(path, functions={"column": column})
+    with pytest.raises(ModelFileError, match=f"{path.name} names functions, which a model file"):
+        load(path)
+    with pytest.raises(ValueError, match="functions: 'a' must be a function, got 3"):
+        load(path, functions={**NAMED, "a": 3})
+    assert load_attachments(path) == {}
+
+
+def test_a_file_without_functions_needs_none(path):
+    save(holding(1), path)
+    assert describe(path)["functions"] == []
+    assert load(path, functions=NAMED).value_ == 1
+
+
+# Atoms of every kind
+
+
+def turned(rng, n_atoms):
+    centres, axes = rng.normal(size=(n_atoms, 4)), rng.normal(size=(n_atoms, 1, 4))
+    return OrientedAtoms(centres, axes, np.ones((n_atoms, 1)), 0.5)
+
+
+def test_atoms_round_trip(path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 4))
+    for atoms in (
+        turned(rng, 3),
+        FunctionAtoms(NAMED, ("energy", "column", "energy")),
+        unite([Atoms(kernels.RBF(0.5), X), FunctionAtoms(NAMED), turned(rng, 2)]),
+        unite([Atoms(kernels.RBF(0.5), X[:2]), Atoms(kernels.Linear(), X)]),
+    ):
+        save(holding(atoms, param=OrientedGaussians(7)), path)
+        loaded = load(path, functions=NAMED)
+        assert type(loaded.value_) is type(atoms)
+        assert loaded.value_.names == atoms.names
+        assert_array_equal(loaded.value_.functions(X), atoms.functions(X), strict=True)
+        assert loaded.param == OrientedGaussians(7)
+
+
+def test_chosen_oriented_gaussians_alone_are_in_the_file(path):
+    rng = np.random.default_rng(0)
+    few = turned(rng, 3)
+    save(holding(few), path)
+    size = path.stat().st_size
+    save(holding(unite([turned(rng, 5000), few]).take(np.arange(5000, 5003))), path)
+    assert path.stat().st_size == size
 
 
 # Writing is all or nothing
@@ -276,6 +355,18 @@ def unknown_parameter(header, members):
     header["model"]["params"]["later"] = 1
 
 
+def function_without_a_name(header, members):
+    header["model"]["state"]["value_"] = {"type": "function"}
+
+
+def function_of_the_system(header, members):
+    header["model"]["state"]["value_"] = {"type": "function", "name": "os.system"}
+
+
+def function_with_an_odd_name(header, members):
+    header["model"]["state"]["value_"] = {"type": "function", "name": [1]}
+
+
 def unknown_type(header, members):
     header["model"]["state"]["value_"] = {"type": "pickle"}
 
@@ -323,6 +414,9 @@ def wild_csr(header, members):
         (value_as_estimator, "Pair is not an estimator"),
         (unknown_field, "third"),
         (unknown_parameter, "parameter 'later' that the installed pursuit does not know"),
+        (function_without_a_name, "is damaged: 'name'"),
+        (function_of_the_system, "functions={'os.system': ...}"),
+        (function_with_an_odd_name, "is damaged: unhashable"),
         (unknown_type, "is damaged: 'pickle'"),
         (odd_scalar, "no scalar has the type 'O'"),
         (unhashable_key, "unhashable"),

@@ -12,7 +12,14 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from pursuit import value_tree
-from pursuit.value_tree import Decoder, Encoder, array_shapes, holds_arrays, in_words
+from pursuit.value_tree import (
+    Decoder,
+    Encoder,
+    array_shapes,
+    function_names,
+    holds_arrays,
+    in_words,
+)
 
 
 class Holder(BaseEstimator):
@@ -33,9 +40,14 @@ class Pair:
     second: object = 2
 
 
+class CallablePair(Pair):
+    def __call__(self):
+        return self.first
+
+
 @pytest.fixture(autouse=True)
 def known_classes(monkeypatch):
-    for name in ("Holder", "Pair"):
+    for name in ("Holder", "Pair", "CallablePair"):
         monkeypatch.setitem(value_tree.CLASSES, name, "test_value_tree")
 
 
@@ -225,6 +237,45 @@ def test_what_cannot_be_stored_is_named(value, named):
         encoded(holding(1, param=Holder(other=value)))
 
 
+def a_call(X):
+    return X[:, 0]
+
+
+class Callable_:
+    def __call__(self, X):
+        return X[:, 1]
+
+
+def test_functions_in_a_dict_are_known_by_their_keys():
+    functions = {"a": a_call, "b": Callable_(), "c": np.exp}
+    value = holding([functions, Pair({"a": a_call, "x": 1.0})])
+    text, members = encoded(value)
+    assert not members
+    assert "a_call" not in text
+    tree = json.loads(text)
+    assert function_names(tree) == ["a", "b", "c"]
+    again = {"a": np.sin, "b": np.cos, "c": np.tan}
+    decoded = Decoder(members.__getitem__, "0", again).decode(tree).value_
+    assert decoded == [again, Pair({"a": np.sin, "x": 1.0})]
+    assert function_names(json.loads(encoded([1, {"type": 2}])[0])) == []
+
+
+def test_two_functions_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="cannot save Holder: two functions have the name 'a'"):
+        encoded([{"a": a_call}, {"a": np.exp}])
+
+
+def test_values_in_a_dict_that_can_be_called_are_no_functions():
+    """A kernel, say, can be called, but it is a value of the package."""
+    assert_same(round_trip({"a": CallablePair(1)}), {"a": CallablePair(1)})
+
+
+@pytest.mark.parametrize("value", [{1: a_call}, [a_call], (a_call,), {"a": [a_call]}])
+def test_functions_without_a_name_are_refused(value):
+    with pytest.raises(ValueError, match=r"parameter param\[.* is a Python function.*in a dict"):
+        encoded(holding(1, param=value))
+
+
 def test_values_without_end_are_refused():
     endless = []
     endless.append(endless)
@@ -233,19 +284,24 @@ def test_values_without_end_are_refused():
 
 
 def test_every_class_exists_and_is_its_own():
-    for name in set(value_tree.CLASSES) - {"Holder", "Pair"}:
+    for name in set(value_tree.CLASSES) - {"Holder", "Pair", "CallablePair"}:
         assert value_tree._class(name).__name__ == name
 
 
 def test_nodes_in_words():
     text, _ = encoded(
-        [holding(1, param=Pair("a", Pair(0.5))), np.int64(3), (1,), {"a": np.zeros((2, 3))}]
+        [
+            holding(1, param=Pair("a", Pair(0.5))),
+            np.int64(3),
+            (1,),
+            {"a": np.zeros((2, 3)), "b": a_call},
+        ]
     )
     assert in_words(json.loads(text)) == [
         "Holder(other=1, param=Pair(first='a', second=Pair(first=0.5, second=2)))",
         3,
         (1,),
-        {"a": "array of shape (2, 3)"},
+        {"a": "array of shape (2, 3)", "b": "function b"},
     ]
 
 

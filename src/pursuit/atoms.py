@@ -310,14 +310,14 @@ class MixedAtoms(_Subsets):
     def kernel(self) -> Kernel | None:
         """The kernel of all parts, if they share one."""
         kernel = self.parts[0].kernel
-        shared = kernel is not None and all(part.kernel == kernel for part in self.parts)
-        return kernel if shared else None
+        return kernel if all(_same(part.kernel, kernel) for part in self.parts) else None
 
     @property
     def centres(self) -> Any:
-        """The centres of all atoms in their order, if every atom has one."""
+        """The centres of all atoms in their order, if every atom has one of the same length."""
         tables = [part.centres for part in self.parts]
-        if any(table is None or table.ndim != 2 for table in tables):
+        widths = {_width(table) for table in tables}
+        if None in widths or len(widths) > 1:
             return None
         back = np.argsort(self._stacked())
         if any(map(sparse.issparse, tables)):
@@ -361,6 +361,16 @@ class MixedAtoms(_Subsets):
     def _stacked(self) -> Array:
         """Position of each atom of the stacked parts."""
         return np.concatenate([at for _, at in self._places()])
+
+
+def _same(one: Kernel | None, other: Kernel | None) -> bool:
+    """Whether two kernels are equal; those of the user's functions only if they are one."""
+    return one is other or (not isinstance(one, FunctionKernel) and one == other)
+
+
+def _width(centres: Any) -> int | None:
+    """Length of each centre; None where there are none, or they are column indices."""
+    return None if centres is None or centres.ndim != 2 else int(centres.shape[1])
 
 
 def _run(indices: Array) -> Any:

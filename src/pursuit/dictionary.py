@@ -36,7 +36,8 @@ from sklearn.utils import check_array, check_random_state
 from pursuit.atoms import Atoms, FunctionAtoms, MixedAtoms, OrientedAtoms, unite
 from pursuit.backend import Array
 from pursuit.kernels import Kernel, Precomputed
-from pursuit.local_covariance import local_covariances
+from pursuit.local_covariance import Neighborhoods, local_covariances
+from pursuit.losses import weighted_median
 from pursuit.parameters import check_choice, check_integer, check_real
 
 __all__ = [
@@ -165,7 +166,10 @@ def given_centres(kernel: Kernel, centres: Any, n_features: int) -> Dictionary:
     """
     if isinstance(kernel, Precomputed):
         raise ValueError("dictionary: centres cannot be given for a precomputed kernel")
-    table = check_array(centres, accept_sparse="csr", dtype=np.float64, input_name="dictionary")
+    try:
+        table = check_array(centres, accept_sparse="csr", dtype=np.float64, input_name="dictionary")
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"dictionary: {error}") from error
     if table.shape[1] != n_features:
         raise ValueError(f"dictionary has {table.shape[1]} features, but X has {n_features}")
     if sparse.issparse(table):
@@ -223,8 +227,9 @@ class OrientedGaussians:
     n_components : int, default=1
         Eigenpairs of each covariance to keep; 0 gives the usual Gaussian.
     noise_variance : "scale" or float, default="scale"
-        sigma^2. "scale": the median, over the candidate rows, of the squared distance to the
-        nearest different training row.
+        sigma^2. "scale": twice the median, over the candidate rows, of the mean squared
+        distance to the neighbours, which reaches as far as the neighbourhoods do. A smaller one
+        makes the functions thinner across the data.
 
     Examples
     --------
@@ -276,25 +281,23 @@ def oriented_gaussians(
     covariances, near = local_covariances(
         X[training], where, spec.n_neighbors, spec.n_components, weights[training]
     )
-    noise = _noise_variance(spec.noise_variance, near.squared_distances, weights[candidates])
+    noise = _noise_variance(spec.noise_variance, near, weights[candidates])
     centres = X[candidates].astype(np.float64)
     return Dictionary(
         OrientedAtoms(centres, covariances.axes, covariances.variances, noise), candidates
     )
 
 
-def _noise_variance(given: float | str, squared_distances: Array, weights: Array) -> float:
-    """Return sigma^2: the number given, or for "scale" a median of nearest distances."""
-    if isinstance(given, str):
-        check_choice("noise_variance", given, ("scale",))
-        if not squared_distances.size:
-            return 1.0
-        nearest = squared_distances[:, 0]
-        order = np.argsort(nearest)
-        mass = np.cumsum(weights[order])
-        return float(nearest[order[np.searchsorted(mass, 0.5 * mass[-1])]])
-    check_real("noise_variance", given, above=True)
-    return float(given)
+def _noise_variance(given: float | str, near: Neighborhoods, weights: Array) -> float:
+    """Return sigma^2: the number given, or what "scale" says for centres of these weights."""
+    if not isinstance(given, str):
+        check_real("noise_variance", given, above=True)
+        return float(given)
+    check_choice("noise_variance", given, ("scale",))
+    if not near.neighbors.size:
+        return 1.0
+    spread = np.average(near.squared_distances, axis=1, weights=near.weights)
+    return 2.0 * weighted_median(spread, weights) or 1.0
 
 
 def user_functions(functions: Mapping[str, Any]) -> Dictionary:
@@ -396,12 +399,14 @@ def resolve_dictionary(
 
 def _is_union(spec: Any) -> bool:
     """Tell a list of parts from a list of centres, whose items are rows of numbers."""
-    if not isinstance(spec, list | tuple):
-        return False
-    return any(
-        part is None or isinstance(part, Kernel | OrientedGaussians | Mapping) or np.ndim(part) == 2
-        for part in spec
-    )
+    return isinstance(spec, list | tuple) and any(map(_is_part, spec))
+
+
+def _is_part(item: Any) -> bool:
+    """Whether an item of a list can be no row of numbers."""
+    if isinstance(item, Kernel | OrientedGaussians | Mapping) or item is None:
+        return True
+    return len(getattr(item, "shape", ())) == 2 or _is_union(item)
 
 
 def _union(parts: list[Dictionary]) -> Dictionary:

@@ -15,13 +15,16 @@ symbol              name in code                shape
 x_i                 ``centres``                 (m, D)
 neighbours of x_i   ``neighbors``               (m, k) rows of X
 w_j                 ``weights``                 (m, k)
-u_1, ..., u_d       ``axes``                    (m, d, D), orthonormal or zero
+u_1, ..., u_d       ``axes``                    (m, d, D), orthonormal
 s_1^2, ..., s_d^2   ``variances``               (m, d), decreasing
 ==================  ==========================  ==========================================
 
-Equal rows are merged and their weights added, so that a weight of 2 is the row twice, and the
-neighbours are always *different* rows: many copies of one row do not make a neighbourhood flat.
-Cost: the search, and a thin singular value decomposition of a k x D matrix a centre.
+With weights of one these are the k nearest rows of the thesis. Any other weights of neighbours
+go as well, those of a kernel for soft neighbourhoods: see `leading_axes`.
+
+Where we differ. Equal rows are merged and their weights added, so that a weight of 2 is the row
+twice, and neighbours are always *different* rows: copies of one row do not make a neighbourhood
+flat. Cost: the search, and a thin singular value decomposition of a k x D matrix a centre.
 """
 
 from __future__ import annotations
@@ -68,17 +71,20 @@ class DistinctRows(NamedTuple):
 
 
 class Neighborhoods(NamedTuple):
-    """Neighbours of some rows, nearest first.
+    """Neighbours of some rows, nearest first to rounding.
 
     Attributes
     ----------
     neighbors : ndarray of int of shape (n_centres, k)
-        Indices of rows.
+        Indices among the distinct rows.
+    weights : ndarray of shape (n_centres, k)
+        Weight of each neighbour.
     squared_distances : ndarray of shape (n_centres, k)
-        Never zero.
+        Squared distance to each neighbour.
     """
 
     neighbors: Array
+    weights: Array
     squared_distances: Array
 
 
@@ -88,7 +94,7 @@ class LocalCovariances(NamedTuple):
     Attributes
     ----------
     axes : ndarray of shape (n_centres, d, n_features)
-        Orthonormal eigenvectors; zero for eigenvalues of zero.
+        Orthonormal eigenvectors.
     variances : ndarray of shape (n_centres, d)
         Eigenvalues, the largest first.
     """
@@ -114,28 +120,38 @@ def distinct_rows(X: Array, weights: Array | None = None) -> DistinctRows:
     return DistinctRows(rows[first], np.bincount(places, weights), places)
 
 
-def nearest_rows(X: Array, queries: Array, n_neighbors: int) -> Neighborhoods:
+def nearest_rows(distinct: DistinctRows, queries: Array, n_neighbors: int) -> Neighborhoods:
     """Nearest other rows of some rows.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
-        Different rows.
+    distinct : DistinctRows
+        All rows.
     queries : ndarray of int of shape (n_queries,)
-        Indices of the rows whose neighbours are asked for.
+        Those whose neighbours are asked for, by their indices among the distinct rows.
     n_neighbors : int
-        How many; fewer where there are no more other rows.
+        How many; fewer, with a warning, where there are no more other rows.
     """
-    k = min(n_neighbors, len(X) - 1)
-    if not k:
-        return Neighborhoods(np.empty((len(queries), 0), int), np.empty((len(queries), 0)))
+    k = min(n_neighbors, len(distinct.X) - 1)
+    if k < n_neighbors:
+        warnings.warn(
+            f"n_neighbors={n_neighbors} is more than the {k} other different rows, "
+            "all of which are neighbors",
+            stacklevel=2,
+        )
+    neighbors = _search(distinct.X, queries, k) if k else np.empty((len(queries), 0), dtype=int)
+    distances = _squared_distances(distinct.X, queries, neighbors)
+    return Neighborhoods(neighbors, distinct.weights[neighbors], distances)
+
+
+def _search(X: Array, queries: Array, k: int) -> Array:
+    """Indices of the k nearest rows of X to some of its rows, these themselves left out."""
     shifted = X - np.median(X, axis=0)  # the search forms |x|^2 + |z|^2 - 2 x'z
     search = NearestNeighbors(n_neighbors=k + 1).fit(shifted)
     found = search.kneighbors(shifted[queries], return_distance=False)
-    # The row itself goes to the end, where the search has found it, and is cut off.
+    # The row itself, wherever the search has put it, goes to the end and is cut off.
     order = np.argsort(found == queries[:, None], axis=1, kind="stable")[:, :k]
-    neighbors = np.take_along_axis(found, order, axis=1)
-    return Neighborhoods(neighbors, _squared_distances(X, queries, neighbors))
+    return np.take_along_axis(found, order, axis=1)
 
 
 def _squared_distances(X: Array, queries: Array, neighbors: Array) -> Array:
@@ -180,7 +196,7 @@ def leading_axes(
         differences *= scale[rows, :, None]
         _, values, vectors = np.linalg.svd(differences, full_matrices=False)
         variances[rows] = values[:, :d] ** 2
-        axes[rows] = np.where(values[:, :d, None] > 0, vectors[:, :d], 0.0)
+        axes[rows] = vectors[:, :d]
 
     blocks.in_parallel(fill, range(0, n_centres, size))
     return LocalCovariances(axes, variances)
@@ -189,7 +205,7 @@ def leading_axes(
 def local_covariances(
     X: Array, rows: Array, n_neighbors: int, n_components: int, weights: Array | None = None
 ) -> tuple[LocalCovariances, Neighborhoods]:
-    """Covariances of the nearest neighbours around some rows.
+    """Covariances of the nearest neighbours of some rows.
 
     Parameters
     ----------
@@ -207,24 +223,22 @@ def local_covariances(
     Returns
     -------
     covariances : LocalCovariances
-        Eigenpairs, one set a row of `rows`.
+        Eigenpairs, one set for each of `rows`.
     neighborhoods : Neighborhoods
-        Indices are among the distinct rows.
+        What they come from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.local_covariance import local_covariances
+    >>> line = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    >>> found, _ = local_covariances(line, np.array([1]), n_neighbors=2, n_components=1)
+    >>> np.abs(found.axes).round(3), found.variances.round(3)
+    (array([[[0.707, 0.707]]]), array([[2.]]))
     """
     distinct = distinct_rows(X, weights)
-    if n_neighbors > len(distinct.X) - 1:
-        warnings.warn(
-            f"n_neighbors={n_neighbors} is more than the {len(distinct.X) - 1} other different "
-            "rows: all of them are neighbours",
-            stacklevel=2,
-        )
     queries = distinct.places[rows]
-    near = nearest_rows(distinct.X, queries, n_neighbors)
-    found = leading_axes(
-        distinct.X,
-        distinct.X[queries],
-        near.neighbors,
-        distinct.weights[near.neighbors],
-        n_components,
-    )
+    near = nearest_rows(distinct, queries, n_neighbors)
+    centres = distinct.X[queries]
+    found = leading_axes(distinct.X, centres, near.neighbors, near.weights, n_components)
     return found, near

@@ -12,8 +12,9 @@ member              content
 ==================  ====================================================================
 
 The tree is that of ``value_tree.py``; its classes are looked up in a fixed list, never imported
-by a name from the file. Every member is checked against its length and its digest before it is
-used, so that a damaged, cut or foreign file gives one `ModelFileError`.
+by a name from the file, and of the user's functions it holds the names alone. Every member is
+checked against its length and its digest before it is used, so that a damaged, cut or foreign
+file gives one `ModelFileError`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import re
 import secrets
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -39,6 +40,7 @@ from pursuit.value_tree import (
     Encoder,
     ModelFileError,
     array_shapes,
+    function_names,
     holds_arrays,
     in_words,
     is_ours,
@@ -92,6 +94,9 @@ def save(
 
     Notes
     -----
+    Of the functions in a `dictionary` of named functions the file holds the names; `load` takes
+    the functions again.
+
     A parameter that holds a random generator is stored as None, a data frame as its array. A
     `dictionary` given as an array is a parameter, and is stored whole.
 
@@ -137,13 +142,18 @@ def save(
             _write_member(archive, label, content)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(
+    path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., Any]] | None = None
+) -> Any:
     """Read a model that `save` wrote. Nothing in the file is run.
 
     Parameters
     ----------
     path : str or path-like
         The file.
+    functions : mapping of str to callable, default=None
+        The functions that the model was fitted with, by name, where its `dictionary` had some.
+        `describe` tells the names.
 
     Returns
     -------
@@ -153,7 +163,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, cut off, from another program or from another schema version.
+        If the file is damaged, cut off, from another program or from another schema version, or
+        if it names functions that are not among `functions`.
     OSError
         If the file cannot be opened.
 
@@ -161,8 +172,20 @@ def load(path: str | os.PathLike[str]) -> Any:
     --------
     See `save`.
     """
+    given = dict(functions or {})
+    for name, function in given.items():
+        if not callable(function):
+            raise ValueError(f"functions: {name!r} must be a function, got {function!r}")
     with _reading(path) as reader:
-        model = Decoder(reader.member, reader.header["version"]).decode(reader.header["model"])
+        tree = reader.header["model"]
+        missing = [name for name in function_names(tree) if name not in given]
+        if missing:
+            wanted = ", ".join(f"{name!r}: ..." for name in missing)
+            raise ModelFileError(
+                f"names functions, which a model file does not hold; give them again: "
+                f"load(path, functions={{{wanted}}})"
+            )
+        model = Decoder(reader.member, reader.header["version"], given).decode(tree)
         if not isinstance(model, BaseEstimator):
             raise ModelFileError("holds no estimator")
         return model
@@ -218,8 +241,8 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     description : dict
         ``class``, ``version`` (of pursuit, when it was written), ``schema``, ``bytes``, ``params``
         (names to plain values; kernels and arrays in words), ``fitted`` (the same for fitted
-        attributes without arrays), ``shapes`` (names of arrays to their shapes) and
-        ``attachments`` (names to bytes).
+        attributes without arrays), ``shapes`` (names of arrays to their shapes), ``functions``
+        (the names of those that `load` wants) and ``attachments`` (names to bytes).
 
     Raises
     ------
@@ -252,6 +275,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
             "params": {name: in_words(node) for name, node in model["params"].items()},
             "fitted": {k: in_words(v) for k, v in state.items() if not holds_arrays(v)},
             "shapes": array_shapes(state),
+            "functions": function_names(model),
             "attachments": {
                 k.removeprefix("attachments/"): entry["bytes"]
                 for k, entry in members

@@ -13,6 +13,8 @@ type           value
 ``csr``        a sparse matrix: its shape and three arrays
 ``tuple``      items
 ``dict``       pairs of key and item
+``function``   a Python function that is an item of a dict: the name that is its key, no more;
+               whoever decodes the tree supplies the function again
 ``value``      a frozen dataclass of the package: class and fields
 ``estimator``  an estimator of the package: class, parameters and fitted state
 =============  ==========================================================================
@@ -27,7 +29,7 @@ import importlib
 import io
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from inspect import isroutine
 from typing import Any, NamedTuple
@@ -43,6 +45,7 @@ __all__ = [
     "Encoder",
     "ModelFileError",
     "array_shapes",
+    "function_names",
     "holds_arrays",
     "in_words",
     "is_ours",
@@ -124,12 +127,15 @@ class Encoder:
     ----------
     members : dict of str to bytes
         Name and content of each array so far, in NumPy's format.
+    functions : dict of str to callable
+        The functions so far, of which the tree holds the names.
     """
 
     def __init__(self, name: str, staged: bool) -> None:
         self.name = name
         self.staged = staged
         self.members: dict[str, bytes] = {}
+        self.functions: dict[str, Callable[..., Any]] = {}
         self._stored: dict[int, tuple[Any, Node]] = {}  # the array keeps its id taken
         self._depth = 0
 
@@ -159,6 +165,15 @@ class Encoder:
     def encode_all(self, values: Any, where: str) -> list[Node]:
         """Return the nodes of the items of a list or tuple."""
         return [self.encode(value, f"{where}[{i}]") for i, value in enumerate(values)]
+
+    def encode_item(self, key: Any, value: Any, where: str) -> Node:
+        """Return the node of an item of a dict: a function is known by its key."""
+        known = not callable(value) or any(codec.holds(value) for codec in _CODECS)
+        if known or type(key) is not str:
+            return self.encode(value, f"{where}[{key!r}]")
+        if self.functions.setdefault(key, value) is not value:
+            raise ValueError(f"cannot save {self.name}: two functions have the name {key!r}.")
+        return {"type": "function", "name": key}
 
     def array(self, array: npt.NDArray[Any], where: str) -> Node:
         """Store an array once, however many attributes hold it."""
@@ -194,7 +209,8 @@ class Encoder:
         if callable(value):
             hint = (
                 "A model file holds no code: use a kernel by name or a value of pursuit.kernels, "
-                "or kernel='precomputed' and keep the function beside the file."
+                "or kernel='precomputed' and keep the function beside the file. Only functions in "
+                "a dict are saved, by their names, and load takes them again."
             )
         elif where.startswith("parameter "):
             hint += " Give it such a value with set_params before saving."
@@ -210,6 +226,8 @@ class Decoder:
         Gives the checked bytes of a member by its name.
     version : str
         The version of pursuit that wrote the tree, for messages.
+    functions : dict of str to callable, optional
+        The functions that the tree names.
 
     Attributes
     ----------
@@ -217,8 +235,14 @@ class Decoder:
         The CSR matrices so far; nodes that share their members share the matrix.
     """
 
-    def __init__(self, member: Callable[[str], bytes], version: str) -> None:
+    def __init__(
+        self,
+        member: Callable[[str], bytes],
+        version: str,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
         self.version = version
+        self.functions = functions or {}
         self.matrices: dict[tuple[Any, ...], Any] = {}
         self._member = member
         self._arrays: dict[tuple[str, bool], npt.NDArray[Any]] = {}
@@ -291,9 +315,7 @@ def _decode_scalar(decoder: Decoder, node: Node) -> Any:
 
 
 def _encode_dict(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
-    pairs = [
-        (encoder.encode(k, where), encoder.encode(v, f"{where}[{k!r}]")) for k, v in value.items()
-    ]
+    pairs = [(encoder.encode(k, where), encoder.encode_item(k, v, where)) for k, v in value.items()]
     return {"items": [list(pair) for pair in pairs]}
 
 
@@ -381,6 +403,12 @@ _CODECS = (
     ),
     _Codec("dict", lambda value: type(value) is dict, _encode_dict, _decode_dict),
     _Codec(
+        "function",
+        lambda value: False,  # an item of a dict alone: see `Encoder.encode_item`
+        lambda encoder, value, where: {},
+        lambda decoder, node: decoder.functions[node["name"]],
+    ),
+    _Codec(
         "value",
         lambda value: is_dataclass(value) and is_ours(value),
         _encode_value,
@@ -423,6 +451,16 @@ def holds_arrays(node: Node) -> bool:
     return isinstance(node, dict) and ("member" in node or any(map(holds_arrays, node.values())))
 
 
+def function_names(node: Node) -> list[str]:
+    """Collect the names of the functions inside a node, sorted."""
+    if isinstance(node, dict):
+        own = [node["name"]] if node.get("type") == "function" else []
+        parts = list(node.values())
+    else:
+        own, parts = [], node if isinstance(node, list) else []
+    return sorted({*own, *(name for part in parts for name in function_names(part))})
+
+
 def in_words(node: Node) -> Any:
     """Render a node as a plain value; arrays and the package's own values as text."""
     if isinstance(node, list):
@@ -434,6 +472,8 @@ def in_words(node: Node) -> Any:
         return float(node["value"])
     if tag == "scalar":
         return in_words(node["value"])
+    if tag == "function":
+        return f"function {node['name']}"
     if tag == "tuple":
         return tuple(in_words(item) for item in node["items"])
     if tag == "dict":

@@ -1,0 +1,459 @@
+"""Damped Newton method for the coefficients of given functions under any loss (eq. 11).
+
+Equation 11 of Vincent and Bengio (2002), with weights, a ridge and an intercept: over the
+coefficients theta (n x T) of n columns and a constant beta (T), minimise
+
+    J = sum_i w_i L(y_i, f_i) + alpha |R^{-1} theta|^2,    f = f0 + Q theta + beta.
+
+===========  ===================  =======================================================
+symbol       name in code         shape and meaning
+===========  ===================  =======================================================
+Q            ``columns``          (l, n)  functions on the training rows, nearly orthonormal
+R            ``factor``           (n, n)  upper triangular, functions = Q R, so that
+                                  R^{-1} theta are the coefficients of the functions
+f0           ``offset``           (l, T)  what is kept fixed
+u            ``constant``         1 / sqrt(sum_i w_i), or 0 without an intercept: the constant
+                                  as one more column of unit norm
+x            ``point``            (n + 1, T)  theta, and beta / u in the last row
+c            ``curvature``        (l, T)  d2L/df2; (l, T, T) if the loss couples its outputs
+===========  ===================  =======================================================
+
+Gradient and Hessian, with g = dL/df and Z = [Q, u]:
+
+    grad J = Z'(w g) + 2 alpha S'S x,      Hess J = Z' diag(w c) Z + 2 alpha S'S,
+    S = [R^{-1}, 0].
+
+Each iteration solves (Hess + mu I) d = -grad and takes the first of the steps d, d/2, d/4, d/8
+that lowers J as much as its slope promises (Armijo). The damping mu is zero until none of them
+does, or the Hessian is not positive definite (losses that are flat, not convex, or bend
+sharply); then it grows tenfold until one does, and shrinks again with each step that needs none.
+As Q is nearly orthonormal, mu |d|^2 is the distance that the function moves. The system is solved
+
+- for losses without coupling, up to a size, by a Cholesky factor for each output;
+- otherwise by conjugate gradients with products Z'(w c (Z v)), which never form the Hessian. The
+  columns are orthonormal in the metric of the squared error, so few products are needed.
+
+It ends when half the Newton decrement, an estimate of J - min J, is below 1e-10 J, or J has
+reached zero (separated classes have no finite optimum).
+
+The paper uses conjugate gradients for eq. 11; where it does not say, the steps are the text
+book's (Nocedal and Wright, "Numerical optimization", 2006, chapters 3 and 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.linalg import cho_solve
+
+from pursuit.backend import Array, backend_of
+from pursuit.losses import Loss
+
+__all__ = ["Columns", "KeptColumns", "Minimum", "Problem", "minimise"]
+
+# Half the Newton decrement, relative to J, at which a minimum counts as reached.
+SMALL_DECREMENT = 1e-10
+# J below this share of its scale is zero: the targets are explained.
+ZERO_LOSS = 1e-10
+MOST_ITERATIONS = 200
+MOST_PRODUCTS = 200
+MOST_HALVINGS = 3
+SUFFICIENT_DECREASE = 1e-4
+# The damping, relative to the curvature: its first value and where it stops to matter.
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-5, 1e9
+# Added to the diagonal of a Hessian, relative to its largest entry: nothing but rounding.
+ROUNDING = 1e-14
+# Hessians are factorised up to this number of unknowns; products serve all outputs at once.
+LARGEST_FACTOR = 1_500
+
+
+class Columns(Protocol):
+    """The matrix Q, by its products alone."""
+
+    def __len__(self) -> int:
+        """Number of columns."""
+
+    def times(self, theta: Array) -> Array:
+        """Q theta, (l, T)."""
+
+    def transposed_times(self, values: Array) -> Array:
+        """Q' values, (n, T)."""
+
+    def gram(self, weights: Array) -> Array:
+        """Q' diag(weights) Q, (n, n)."""
+
+
+class KeptColumns:
+    """A matrix in memory.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (l, n)
+        Q, best stored column by column.
+    """
+
+    def __init__(self, matrix: Array) -> None:
+        self.matrix = matrix
+
+    def __len__(self) -> int:
+        """Number of columns."""
+        return int(self.matrix.shape[1])
+
+    def times(self, theta: Array) -> Array:
+        """Q theta."""
+        product: Array = self.matrix @ theta
+        return product
+
+    def transposed_times(self, values: Array) -> Array:
+        """Q' values."""
+        product: Array = self.matrix.T @ values
+        return product
+
+    def gram(self, weights: Array) -> Array:
+        """Q' diag(weights) Q; a symmetric update where no weight is negative."""
+        if not (weights >= 0).all():
+            product: Array = self.matrix.T @ (weights[:, None] * self.matrix)
+            return product
+        xp = backend_of(self.matrix)
+        gram = xp.zeros((len(self), len(self)))
+        # Rows of weight zero, of which the hinge losses have many, are left out.
+        active = np.flatnonzero(weights)
+        rows = self.matrix if len(active) == len(weights) else self.matrix[active]
+        xp.add_gram(gram, np.sqrt(weights[active])[:, None] * rows)
+        xp.mirror(gram)
+        return gram
+
+
+class Problem(NamedTuple):
+    """The objective J; see the table of this module.
+
+    Attributes
+    ----------
+    loss : Loss
+        L.
+    targets : ndarray of shape (l, T)
+        y.
+    weights : ndarray of shape (l,)
+        w, positive.
+    columns : Columns
+        Q.
+    factor : ndarray of shape (n, n)
+        R; read only where `alpha` is not zero.
+    alpha : float
+        Ridge.
+    offset : ndarray of shape (l, T) or float
+        f0.
+    held : ndarray of shape (n, T) or float
+        Coefficients that the ridge counts in addition to R^{-1} theta.
+    intercept : bool
+        Whether beta is free.
+    """
+
+    loss: Loss
+    targets: Array
+    weights: Array
+    columns: Columns
+    factor: Array
+    alpha: float = 0.0
+    offset: Array | float = 0.0
+    held: Array | float = 0.0
+    intercept: bool = True
+
+    @property
+    def constant(self) -> float:
+        """The entries of u."""
+        return float(1.0 / np.sqrt(self.weights.sum())) if self.intercept else 0.0
+
+    def direction(self, x: Array) -> Array:
+        """Z x, the change of the outputs."""
+        change = self.columns.times(x[:-1])
+        change += self.constant * x[-1]
+        return change
+
+    def pulled_back(self, values: Array) -> Array:
+        """Z' values."""
+        return np.vstack(
+            [self.columns.transposed_times(values), self.constant * values.sum(axis=0)]
+        )
+
+    def coefficients(self, x: Array) -> Array:
+        """R^{-1} theta."""
+        return backend_of(self.factor).solve_upper(self.factor, x[:-1])
+
+    def ridge(self, x: Array) -> float:
+        """The penalty."""
+        if not self.alpha or not len(self.columns):
+            return 0.0
+        return self.alpha * float(((self.coefficients(x) + self.held) ** 2).sum())
+
+    def ridge_slope(self, x: Array, held: Array | float) -> Array:
+        """Gradient of the penalty; with `held` zero, its Hessian times `x`."""
+        slope = np.zeros_like(x)
+        if self.alpha and len(self.columns):
+            xp = backend_of(self.factor)
+            inner = 2.0 * self.alpha * (self.coefficients(x) + held)
+            slope[:-1] = xp.solve_transposed(self.factor, inner)
+        return slope
+
+    def ridge_hessian(self) -> Array | float:
+        """2 alpha S'S."""
+        n = len(self.columns)
+        if not self.alpha or not n:
+            return 0.0
+        inverse = backend_of(self.factor).solve_upper(self.factor, np.eye(n))
+        hessian = np.zeros((n + 1, n + 1))
+        hessian[:n, :n] = 2.0 * self.alpha * (inverse.T @ inverse)
+        return hessian
+
+    def data_loss(self, outputs: Array) -> float:
+        """sum_i w_i L(y_i, f_i)."""
+        values = self.loss.value(self.targets, outputs)
+        per_row = values if values.ndim == 1 else values.sum(axis=1)
+        return float(self.weights @ per_row)
+
+
+class Minimum(NamedTuple):
+    """Where the method ended.
+
+    Attributes
+    ----------
+    point : ndarray of shape (n + 1, T)
+        theta, and beta / u.
+    outputs : ndarray of shape (l, T)
+        f.
+    data_loss : float
+        sum_i w_i L(y_i, f_i), without the ridge.
+    n_iter : int
+        Newton steps taken.
+    converged : bool
+        False where the limit on iterations ended it.
+    """
+
+    point: Array
+    outputs: Array
+    data_loss: float
+    n_iter: int
+    converged: bool
+
+
+def minimise(
+    problem: Problem,
+    start: Array | None = None,
+    outputs: Array | None = None,
+    scale: float = 0.0,
+) -> Minimum:
+    """Minimise J by the method at the top of this module.
+
+    Parameters
+    ----------
+    problem : Problem
+        J.
+    start : ndarray of shape (n + 1, T), optional
+        First point; zeros if not given.
+    outputs : ndarray of shape (l, T), optional
+        Outputs at `start`, if they are known.
+    scale : float
+        Loss against which `ZERO_LOSS` is measured, such as that of a constant.
+
+    Returns
+    -------
+    minimum : Minimum
+        The last point; J never rises on the way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.losses import LOSSES
+    >>> from pursuit.newton import KeptColumns, Problem, minimise
+    >>> y = np.array([[1.0], [1.0], [-1.0], [1.0]])
+    >>> constant = KeptColumns(np.empty((4, 0)))
+    >>> minimum = minimise(Problem(LOSSES["log_loss"], y, np.ones(4), constant, np.empty((0, 0))))
+    >>> bool(np.isclose(minimum.outputs[0, 0], np.log(3)))
+    True
+    """
+    n_outputs = problem.targets.shape[1]
+    x = np.zeros((len(problem.columns) + 1, n_outputs)) if start is None else start.copy()
+    if outputs is None:
+        outputs = problem.offset + problem.direction(x)
+    loss = problem.data_loss(outputs)
+    penalty, first, damping = problem.ridge(x), 0.0, 0.0
+    for iteration in range(MOST_ITERATIONS):
+        slope = _slope(problem, x, outputs)
+        norm = float(np.linalg.norm(slope))
+        first = first or norm
+        if norm == 0.0 or loss + penalty <= ZERO_LOSS * scale:
+            return Minimum(x, outputs, loss, iteration, True)
+        model = _model(problem, outputs, slope, min(0.1, np.sqrt(norm / first)))
+        state = (problem, x, outputs, loss + penalty)
+        taken, damping = _damped_step(model, slope, damping, *state)
+        if taken is None:
+            return Minimum(x, outputs, loss, iteration, True)
+        x, outputs, loss, penalty = taken
+    return Minimum(x, outputs, loss, MOST_ITERATIONS, False)
+
+
+def _slope(problem: Problem, x: Array, outputs: Array) -> Array:
+    """Gradient of J."""
+    g = problem.weights[:, None] * problem.loss.gradient(problem.targets, outputs)
+    return problem.pulled_back(g) + problem.ridge_slope(x, problem.held)
+
+
+Step = tuple[Array, Array, float, float]  # point, outputs, loss, penalty
+
+
+def _damped_step(
+    model: _Model,
+    slope: Array,
+    damping: float,
+    problem: Problem,
+    x: Array,
+    outputs: Array,
+    objective: float,
+) -> tuple[Step | None, float]:
+    """A step that lowers J, and the damping for the next; None at a minimum."""
+    while damping <= MOST_DAMPING:
+        step = model.solve(damping)
+        decrement = 0.0 if step is None else -float((slope * step).sum())
+        if step is not None and not decrement > 2.0 * SMALL_DECREMENT * objective:
+            # A strong damping makes any step small.
+            if damping <= LEAST_DAMPING:
+                return None, damping
+            damping *= LEAST_DAMPING
+            continue
+        if step is not None:
+            taken, length = _search(problem, x, outputs, step, objective, decrement)
+            if taken is not None:
+                return taken, _relaxed(damping) if length >= 0.5 else damping
+        damping = max(10.0 * damping, FIRST_DAMPING)
+    return None, damping
+
+
+def _relaxed(damping: float) -> float:
+    """A tenth, and nothing where that no longer matters."""
+    return damping / 10.0 if damping > 10.0 * LEAST_DAMPING else 0.0
+
+
+def _search(
+    problem: Problem, x: Array, outputs: Array, step: Array, objective: float, decrement: float
+) -> tuple[Step | None, float]:
+    """The first of the steps 1, 1/2, 1/4, 1/8 that lowers J enough (Armijo)."""
+    change = problem.direction(step)
+    length = 1.0
+    for _ in range(MOST_HALVINGS + 1):
+        point, moved = x + length * step, outputs + length * change
+        loss, penalty = problem.data_loss(moved), problem.ridge(point)
+        if loss + penalty < objective - SUFFICIENT_DECREASE * length * decrement:
+            return (point, moved, loss, penalty), length
+        length /= 2.0
+    return None, 0.0
+
+
+class _Model(Protocol):
+    """The Hessian at a point."""
+
+    def solve(self, damping: float) -> Array | None:
+        """-(Hess + damping I)^{-1} grad; None where that matrix is not positive definite.
+
+        The damping is relative to the curvature, see `_size`.
+        """
+
+
+def _size(problem: Problem, curvature: float, slope: Array) -> float:
+    """A curvature to measure the damping by.
+
+    Where the Hessian itself all but vanishes, that at which a step is as long as the targets.
+    """
+    Y, weights = problem.targets, problem.weights
+    length = float(weights @ (Y * Y).sum(axis=1)) or float(weights.sum())
+    return max(curvature, float(np.linalg.norm(slope)) / float(np.sqrt(length)))
+
+
+def _model(problem: Problem, outputs: Array, slope: Array, tolerance: float) -> _Model:
+    """Hessians in memory, or their products alone."""
+    if not problem.loss.coupled and slope.size <= LARGEST_FACTOR:
+        return _Factorised(problem, outputs, slope)
+    return _Products(problem, outputs, slope, tolerance)
+
+
+class _Factorised:
+    """One Hessian and one Cholesky factor for each output."""
+
+    def __init__(self, problem: Problem, outputs: Array, slope: Array) -> None:
+        curvature = problem.loss.curvature(problem.targets, outputs) * problem.weights[:, None]
+        mixed = problem.columns.transposed_times(curvature)
+        ridge = problem.ridge_hessian()
+        self.problem, self.slope = problem, slope
+        self.hessians = []
+        n, u = len(problem.columns), problem.constant
+        for t in range(slope.shape[1]):
+            hessian = np.empty((n + 1, n + 1))
+            hessian[:n, :n] = problem.columns.gram(curvature[:, t])
+            hessian[:n, n] = hessian[n, :n] = u * mixed[:, t]
+            # Without an intercept the last row only has to leave its zero where it is.
+            hessian[n, n] = u * u * curvature[:, t].sum() if u else 1.0
+            self.hessians.append(hessian + ridge)
+
+    def solve(self, damping: float) -> Array | None:
+        """Solve for each output."""
+        step = np.empty_like(self.slope)
+        for t, hessian in enumerate(self.hessians):
+            diagonal = float(np.abs(hessian.diagonal()).max())
+            shift = damping * _size(self.problem, diagonal, self.slope[:, t])
+            damped = hessian.copy()
+            damped[np.diag_indices_from(damped)] += shift + ROUNDING * diagonal
+            factor = backend_of(damped).cholesky(damped)
+            if len(factor) < len(hessian):
+                return None
+            step[:, t] = -cho_solve((factor, False), self.slope[:, t], check_finite=False)
+        return step
+
+
+class _Products:
+    """Products with the Hessian, for conjugate gradients."""
+
+    def __init__(self, problem: Problem, outputs: Array, slope: Array, tolerance: float) -> None:
+        self.problem, self.slope, self.tolerance = problem, slope, tolerance
+        self.product = problem.loss.curvature_product(problem.targets, outputs)
+        image = self.times(slope)
+        curvature = abs(float((slope * image).sum() / (slope * slope).sum()))
+        self.size = _size(problem, curvature, slope)
+
+    def times(self, v: Array) -> Array:
+        """Hess v."""
+        problem = self.problem
+        bent = problem.weights[:, None] * self.product(problem.direction(v))
+        return problem.pulled_back(bent) + problem.ridge_slope(v, 0.0)
+
+    def solve(self, damping: float) -> Array | None:
+        """Solve for all outputs at once."""
+        shift = damping * self.size
+        return conjugate_gradients(lambda v: self.times(v) + shift * v, -self.slope, self.tolerance)
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array], right: Array, tolerance: float
+) -> Array | None:
+    """Solve A x = right for a symmetric A, to a residual of `tolerance` times that of x = 0.
+
+    Where A turns out not to be positive definite, the x so far is returned, or None at once.
+    """
+    x = np.zeros_like(right)
+    residual = right.copy()
+    direction = residual.copy()
+    energy = float((residual * residual).sum())
+    target = tolerance * tolerance * energy
+    for _ in range(min(MOST_PRODUCTS, right.size)):
+        image = product(direction)
+        bend = float((direction * image).sum())
+        if bend <= 0.0:
+            return x if x.any() else None
+        length = energy / bend
+        x += length * direction
+        residual -= length * image
+        previous, energy = energy, float((residual * residual).sum())
+        if energy <= target:
+            break
+        direction = residual + (energy / previous) * direction
+    return x
