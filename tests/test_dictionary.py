@@ -199,6 +199,19 @@ def test_noise_on_the_scale_of_the_neighbourhoods(X):
     assert_allclose(scaled.functions(1e3 * X - 1e5), found.functions(X), rtol=1e-6)
 
 
+def test_weights_of_neighbours_and_of_centres_in_the_scale(X):
+    """Rows 0 to 4 decide: the trace of the covariance around each, and a median with weights."""
+    weights = np.array([5.0, 1.0, 2.0, 1.0, 1.0, *(np.arange(15) + 0.5)])
+    traces = []
+    for i in range(5):
+        distances = ((X - X[i]) ** 2).sum(axis=1)
+        near = np.argsort(distances)[1:5]
+        traces.append(np.average(distances[near], weights=weights[near]))
+    found = oriented_gaussians(OrientedGaussians(4), X, np.arange(5), weights=weights).atoms
+    assert_allclose(found.noise_variance, 2 * traces[0], rtol=1e-12)  # half of the weight, or more
+    assert np.median(traces) > traces[0]
+
+
 def test_noise_where_there_is_no_scale():
     tiny = np.array([[0.0], [1e-200]])
     for X in (np.ones((3, 2)), tiny):
@@ -407,7 +420,7 @@ def test_what_is_no_part(bad, X):
 
 
 @pytest.mark.parametrize(
-    "bad", [[], (), [[]], ["a", "b"], [[1.0], [2.0, 3.0]], [[[0.0, 1.0, 2.0]]]]
+    "bad", [[], (), [[]], ["a", "b"], [[object()]], [[1.0], [2.0, 3.0]], [[[0.0, 1.0, 2.0]]]]
 )
 def test_what_is_no_table(bad, X):
     with pytest.raises(ValueError, match="dictionary: "):

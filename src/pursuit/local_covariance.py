@@ -139,7 +139,7 @@ def nearest_rows(distinct: DistinctRows, queries: Array, n_neighbors: int) -> Ne
             "all of which are neighbors",
             stacklevel=2,
         )
-    neighbors = _search(distinct.X, queries, k) if k else np.empty((len(queries), 0), dtype=int)
+    neighbors = _search(distinct.X, queries, k)
     distances = _squared_distances(distinct.X, queries, neighbors)
     return Neighborhoods(neighbors, distinct.weights[neighbors], distances)
 
