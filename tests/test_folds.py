@@ -15,6 +15,7 @@ from sklearn.model_selection import (
 
 from pursuit.dictionary import Dictionary, given_centres, training_rows
 from pursuit.folds import GAMMA_FACTORS, FoldPaths, gamma_grid, hold_out, index_splits
+from pursuit.gradient_pursuit import Method
 from pursuit.gram import Samples
 from pursuit.kernels import RBF, scale_gamma
 
@@ -129,10 +130,9 @@ def test_grid_without_meaning():
 # Paths.
 
 
-def paths(dictionary, samples=NUMBERS, complete=True, alpha=0.0, fit_intercept=True):
-    return FoldPaths(
-        dictionary, samples, fit_intercept=fit_intercept, alpha=alpha, complete=complete
-    )
+def paths(dictionary, complete=True, alpha=0.0, fit_intercept=True, fitting="prefit"):
+    route = "gram" if complete else "direct"
+    return FoldPaths(dictionary, NUMBERS, Method(fitting, fit_intercept, alpha, route))
 
 
 @pytest.mark.parametrize("complete", [True, False])
@@ -140,7 +140,8 @@ def paths(dictionary, samples=NUMBERS, complete=True, alpha=0.0, fit_intercept=T
 @pytest.mark.parametrize("fitting", ["prefit", "backfit", "basic"])
 def test_losses_equal_those_of_a_fit_on_the_training_part(fitting, fit_intercept, complete):
     dictionary = training_rows(RBF(0.3), P.X, USED)
-    folds = paths(dictionary, complete=complete, alpha=0.02, fit_intercept=fit_intercept)
+    options = {"fit_intercept": fit_intercept, "fitting": fitting}
+    folds = paths(dictionary, complete=complete, alpha=0.02, **options)
     D = reference.rbf(P.X, P.X, 0.3)
 
     def pursuit(D, Y, weights, barred):
@@ -150,14 +151,14 @@ def test_losses_equal_those_of_a_fit_on_the_training_part(fitting, fit_intercept
     splits = [(USED[:40], USED[40:]), (USED[10:30], USED[25:50]), (USED, USED)]
     expected = reference.cross_validation(pursuit, D, P.Y, P.weights, splits, 5)
     for split, losses in zip(splits, expected, strict=True):
-        assert_allclose(folds.losses(split, fitting, [5]), losses, rtol=1e-8)
-        assert_allclose(folds.losses(split, fitting, [5]), losses, rtol=1e-8)  # and again
+        assert_allclose(folds.losses(split, [5]), losses, rtol=1e-8)
+        assert_allclose(folds.losses(split, [5]), losses, rtol=1e-8)  # and again
 
 
 def test_a_path_that_ends_early_repeats_its_last_loss():
     centres = np.array([[5.0, -3.0, 2.0, 40.0], [6.0, -2.0, 2.5, 40.0]])
     folds = paths(given_centres(RBF(0.3), centres, 4))
-    losses = folds.losses((USED[:40], USED[40:]), "prefit", [6])
+    losses = folds.losses((USED[:40], USED[40:]), [6])
     assert losses.shape == (6,)
     assert losses[0] != losses[1]
     assert_array_equal(losses[1:], losses[1])
@@ -168,7 +169,7 @@ def test_a_path_of_no_steps_has_the_loss_of_the_mean(complete):
     rows = np.array([50, 53])
     dictionary = Dictionary(training_rows(RBF(0.3), P.X, rows).atoms, rows)
     train, test = USED[:30], USED[30:]  # both atoms are held out
-    losses = paths(dictionary, complete=complete).losses((train, test), "prefit", [3])
+    losses = paths(dictionary, complete=complete).losses((train, test), [3])
     mean = np.average(P.Y[train], axis=0, weights=P.weights[train])
     errors = ((P.Y[test] - mean) ** 2).mean(axis=1)
     assert_allclose(losses, np.full(3, np.average(errors, weights=P.weights[test])), rtol=1e-12)

@@ -31,7 +31,7 @@ from pursuit import (
 )
 from pursuit.dictionary import draw_candidates
 from pursuit.kernels import RBF, scale_gamma
-from pursuit.matching_pursuit import deal
+from pursuit.search import deal
 
 GAMMA = 0.3
 FITTINGS = ("prefit", "backfit", "basic")
@@ -1080,7 +1080,7 @@ BAD_PARAMETERS = [
 ]
 
 BAD_STOPPING = [
-    ({"early_stopping": "bound"}, "early_stopping must be one of"),
+    ({"early_stopping": "best"}, "early_stopping must be one of"),
     ({"early_stopping": None}, "early_stopping must be one of"),
     ({"early_stopping": 1}, "early_stopping must be one of"),
     ({"early_stopping": "loo", "fitting": "basic"}, "early_stopping='loo' needs fitting="),

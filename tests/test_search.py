@@ -124,7 +124,7 @@ def kept(budget=60, **options):
 def scripted(losses, seen=None):
     """Losses that do not depend on the model; `seen` records how far each look went."""
 
-    def watched(path, atoms):
+    def watched(path, atoms, support):
         assert len(atoms) == path.n_steps
         if seen is not None:
             seen.append(path.n_steps)
@@ -177,7 +177,7 @@ def test_the_path_is_doubled_from_look_to_look():
     seen = []
     search = Search(equations(), "basic", [150])
 
-    def falling(path, atoms):
+    def falling(path, atoms, support):
         seen.append(path.n_steps)
         return -np.arange(path.n_steps)
 

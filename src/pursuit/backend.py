@@ -138,7 +138,13 @@ class NumpyBackend:
         """``gram += block.T @ block`` (upper triangle only), half the arithmetic of a product."""
         if not gram.flags.f_contiguous:
             raise ValueError("gram must be stored column by column, as `zeros` gives it")
-        blas.dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=1)
+        if not block.size:
+            return
+        # Whichever way the block is stored, BLAS reads it without a copy.
+        if block.flags.f_contiguous:
+            blas.dsyrk(1.0, block, beta=1.0, c=gram, trans=1, overwrite_c=1)
+        else:
+            blas.dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=1)
 
     def mirror(self, gram: Array) -> None:
         """Copy the upper triangle of `gram` onto the lower one, tile by tile."""

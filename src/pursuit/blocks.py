@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
@@ -20,11 +21,12 @@ from threadpoolctl import ThreadpoolController
 
 from pursuit.backend import Array
 
-__all__ = ["evaluate", "fits", "in_parallel", "n_threads", "row_blocks"]
+__all__ = ["blas_threads", "evaluate", "fits", "in_parallel", "n_threads", "row_blocks"]
 
 BLOCK_SHARE = 0.25
 CHUNK_BYTES = 1 << 24
 SMALLEST_PARALLEL_SIZE = 1 << 18
+SMALLEST_THREADED = 1e8
 
 Functions = Callable[[Any], Array]
 Result = TypeVar("Result")
@@ -106,6 +108,24 @@ def evaluate(functions: Functions, X: Any, n_columns: int) -> Array:
 
     in_parallel(fill, chunks[1:])
     return values
+
+
+def blas_threads(n_operations: float) -> AbstractContextManager[Any]:
+    """Context in which products of so many operations run on as many BLAS threads as pay.
+
+    Threads that wait for each other cost more than a small product; one is enough below
+    `SMALLEST_THREADED` operations.
+
+    Examples
+    --------
+    >>> from pursuit import blocks
+    >>> with blocks.blas_threads(1e3):
+    ...     pass
+    """
+    if n_operations >= SMALLEST_THREADED:
+        return nullcontext()
+    limited: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
+    return limited
 
 
 def in_parallel(

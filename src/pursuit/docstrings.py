@@ -23,11 +23,13 @@ n_components : int or (one-vs-rest) sequence of int, default 100
     of steps, some of which may come back to a function chosen before. The CV classes choose
     the number of components up to it.""",
     "kernel": """
-kernel : str, Kernel or callable, default "rbf"
+kernel : str, Kernel, callable or mapping, default "rbf"
     ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``,
     ``"sigmoid"``, ``"cosine"``, ``"cosine_polynomial"``, ``"precomputed"``, a value of
     `pursuit.kernels`, or a callable ``(X, Z, **kernel_params) -> matrix`` of shape
-    (n_rows, n_centres), which need be neither symmetric nor positive definite.""",
+    (n_rows, n_centres), which need be neither symmetric nor positive definite. For a
+    classifier also a mapping of each label to one of these: the kernel of functions centred
+    on rows of that class.""",
     "gamma": """
 gamma : {"scale", "auto"} or float, default "scale"
     Coefficient of the rbf, laplacian, polynomial and sigmoid kernels. ``"scale"`` is
@@ -46,9 +48,33 @@ fitting : {"prefit", "backfit", "basic"}, default "prefit"
     How a function is chosen. ``"prefit"``: together with the best coefficients of all
     (eq. 7); ``"backfit"``: by its own coefficient, then all are optimised (eq. 6);
     ``"basic"``: by its own coefficient, which alone is updated (eq. 3-5).""",
+    "loss": """
+loss : str or Loss, default "squared_error"
+    What the fit minimises, by name or as a value of `pursuit.losses` (or any object with the
+    methods ``value``, ``gradient`` and ``curvature`` of one). For classifiers
+    ``"squared_error"``, ``"squared_error_tanh"``, ``"exponential"``, ``"logit_boost"``,
+    ``"doom2"``, ``"smooth_hinge"``, ``"squared_hinge"`` and ``"log_loss"`` (the softmax
+    cross-entropy for more than two classes on shared functions); for regressors
+    ``"squared_error"``, ``"huber"``, ``"absolute_error"``, ``"quantile"`` and ``"poisson"``
+    (whose output is the logarithm of the mean that ``predict`` gives). Losses without a finite
+    minimum on separated classes want an `alpha` above 0.""",
+    "refit_every": """
+refit_every : int, default 1
+    All coefficients are fitted anew after every so many steps and after the last one; in
+    between only that of the new function is (figure 4). ``truncate(n)`` has optimal coefficients
+    at multiples of it. Only 1 for ``fitting="basic"``.""",
+    "selection": """
+selection : {"loss", "squared_error"}, default "loss"
+    What chooses the functions: the gradient of the loss, with one pass over the candidates a
+    step, or the squared error on the same targets, with one pass in all. The coefficients
+    are fitted under `loss` either way. No difference for ``loss="squared_error"``.""",
     "dictionary": """
-dictionary : array-like of shape (n_centres, n_features), optional
-    Centres of the candidate functions. None: rows of the training data.""",
+dictionary : object, optional
+    The candidate functions. None: the kernel centred on rows of the training data. A table of
+    shape (n_centres, n_features): centres. A value of `pursuit.kernels`: that kernel, centred on
+    the rows. ``OrientedGaussians()``: Gaussians shaped like the neighbourhood of each row. A
+    mapping of names to functions of X. A list of such parts: all of them, of which
+    ``component_names_`` says which were chosen.""",
     "n_candidates": """
 n_candidates : int or float, optional
     Number, or fraction in (0, 1], of training rows in the dictionary, drawn at random. None:
@@ -58,7 +84,8 @@ fit_intercept : bool, default True
     Whether to fit a constant, which is not penalised and not counted in `n_components`.""",
     "alpha": """
 alpha : float, default 0.0
-    Ridge: alpha times the squared norm of the coefficients is added to the squared error.""",
+    Ridge: alpha times the squared norm of the coefficients is added to the weighted sum of
+    the losses.""",
     "multi_class": """
 multi_class : {"shared", "ovr"}, default "shared"
     One set of functions for all classes, chosen by the error summed over them, or one set
@@ -68,10 +95,16 @@ class_weight : mapping, "balanced" or None, default None
     Weights of the classes, multiplied with the sample weights. ``"balanced"`` gives each
     class the same total weight.""",
     "early_stopping": """
-early_stopping : {False, True, "loo"}, default False
-    Keep the number of functions with the lowest squared error (the smallest such number) on
-    held-out rows (True) or in closed-form leave-one-out (``"loo"``, not for
-    ``fitting="basic"``). False: use the whole budget.""",
+early_stopping : {False, True, "loo", "bound"}, default False
+    Keep the number of functions with the lowest loss (the smallest such number) on held-out rows
+    (True), in closed-form leave-one-out (``"loo"``, for ``loss="squared_error"`` with
+    ``refit_every=1`` and not for ``fitting="basic"``), or with the lowest bound on the
+    probability of an error (``"bound"``, theorem 3 of Hussain and Shawe-Taylor 2008; see
+    `pursuit.bounds.matching_pursuit_bound`). False: use the whole budget.""",
+    "error_tolerance": """
+error_tolerance : float, optional
+    For ``early_stopping="bound"``: a row is an error where a prediction is further from its target
+    than this. None: half the standard deviation of the targets.""",
     "validation_fraction": """
 validation_fraction : float, default 0.1
     Fraction of the rows held out for ``early_stopping=True`` where ``fit`` is given none;
@@ -82,8 +115,8 @@ n_iter_no_change : int, optional
     the whole budget.""",
     "tol": """
 tol : float, default 0.0
-    With early stopping, the least improvement of the error that counts. Without, the mean
-    squared training error at which the path ends (0: never).""",
+    With early stopping, the least improvement of the loss that counts. Without, the mean
+    training loss at which the path ends (0: never).""",
     "route": """
 route : {"auto", "gram", "direct"}, default "auto"
     ``"gram"`` computes the Gram matrix of the candidates once (memory M^2), ``"direct"`` only
@@ -104,9 +137,12 @@ random_state : int, RandomState or None, default None
 
 ATTRIBUTES = """
 support_ : ndarray of int of shape (n_support,)
-    Indices into the caller's X of the centres, in order of choice; absent with a `dictionary`.
+    Indices into the caller's X of the centres, in order of choice (-1 for a function without
+    one); absent if none is a training row.
 support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
-    The centres; absent for a precomputed kernel.
+    The centres; absent for a precomputed kernel and where a function has none.
+component_names_ : list of str
+    What each function is: its kernel with its numbers, or the name that the user gave it.
 dual_coef_ : ndarray of shape (n_outputs, n_support)
     Coefficients of the kernel functions.
 intercept_ : ndarray of shape (n_outputs,)
@@ -119,10 +155,12 @@ stop_reason_ : str
     ``"n_components"`` (budget used up), ``"tol"``, ``"early_stopping"``, ``"rank"`` (no other
     candidate is independent), ``"zero_residual"`` (targets explained) or ``"no_gain"``.
 train_loss_path_ : ndarray
-    Weighted mean squared error of the targets (+1 and -1 for classes), averaged over the
-    outputs, after 1, 2, ... steps.
-kernel_ : Kernel
-    The kernel with its numbers resolved.
+    Weighted mean loss (classes are targets +1 and -1), averaged over the outputs unless the loss
+    couples them, after 1, 2, ... steps.
+loss_ : Loss
+    The loss with its numbers resolved.
+kernel_ : Kernel or None
+    The kernel with its numbers resolved, if all functions have one.
 expansion_ : KernelExpansion
     The fitted function. ``expansion_(X)`` gives the outputs of shape (n_rows, n_outputs)
     without any check of X.
@@ -135,16 +173,17 @@ feature_names_in_ : ndarray of str
 """
 
 HELD_OUT_ATTRIBUTES = """
-validation_loss_path_, leave_one_out_loss_path_ : ndarray
-    Losses that early stopping followed; only the one that applies exists.
+validation_loss_path_, leave_one_out_loss_path_, bound_path_ : ndarray
+    What early stopping followed; only the one that applies exists.
 """
 
 CLASS_ATTRIBUTES = """
 classes_ : ndarray of shape (n_classes,)
     Sorted labels.
 temperature_ : float
-    Temperature of the softmax (sigmoid for two classes) of the probabilities, fitted on
-    leave-one-out decision values of at most 1000 evenly spaced training rows.
+    Temperature of the softmax (sigmoid for two classes) of the probabilities. Losses that are
+    likelihoods (log-loss, cross-entropy, LogitBoost) have their own; for the others it is fitted
+    on leave-one-out decision values of at most 1000 evenly spaced training rows.
 """
 
 CV_ATTRIBUTES = """
@@ -153,7 +192,7 @@ gamma_ : float or str
 gammas_ : list
     Those tried.
 cv_loss_path_ : ndarray of shape (n_gammas, n_folds, n_components)
-    Mean squared error on the test part of each fold after 1, 2, ... steps.
+    Mean loss on the test part of each fold after 1, 2, ... steps.
 """
 
 

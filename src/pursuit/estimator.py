@@ -12,12 +12,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from pursuit import blocks
+from pursuit.atoms import AtomSet
 from pursuit.backend import Array
 from pursuit.calibration import probabilities
-from pursuit.dictionary import Atoms
 from pursuit.expansion import CoefficientPath, KernelExpansion, staged_values
 from pursuit.gram import Samples
 from pursuit.kernels import Precomputed, is_precomputed
+from pursuit.losses import Loss, Poisson
 from pursuit.parameters import (
     check_choice,
     check_integer,
@@ -30,6 +31,13 @@ __all__ = ["ExpansionClassifier", "ExpansionModel", "ExpansionRegressor"]
 
 # Rows keep these types; others are converted to float64.
 _FLOATS = [np.float64, np.float32]
+# Fitted attributes with one entry a step.
+_LOSS_PATHS = (
+    "train_loss_path_",
+    "validation_loss_path_",
+    "leave_one_out_loss_path_",
+    "bound_path_",
+)
 
 
 class ExpansionModel(BaseEstimator):
@@ -47,7 +55,7 @@ class ExpansionModel(BaseEstimator):
         tags.input_tags.pairwise = is_precomputed(kernel)
         return tags
 
-    def _store(self, atoms: Atoms, path: CoefficientPath, rows: Array | None) -> None:
+    def _store(self, atoms: AtomSet, path: CoefficientPath, rows: Array | None) -> None:
         """Set the fitted attributes of an expansion of `path.n_steps` steps."""
         coefficients, intercept = path.coefficients(path.n_steps)
         n_vectors = coefficients.shape[1]
@@ -64,8 +72,13 @@ class ExpansionModel(BaseEstimator):
                 delattr(self, name)
         if rows is not None:
             self.support_ = rows[:n_vectors]
-        if not isinstance(atoms.kernel, Precomputed):
+        if not isinstance(atoms.kernel, Precomputed) and atoms.centres is not None:
             self.support_vectors_ = atoms.centres
+
+    @property
+    def component_names_(self) -> list[str]:
+        """What each function is: its kernel with its numbers, or the user's name for it."""
+        return self.expansion_.atoms.names
 
     def _validated(self, X: Any) -> Any:
         """Rows for prediction, checked against those of ``fit``."""
@@ -157,7 +170,7 @@ class ExpansionModel(BaseEstimator):
         model.n_components = path.lengths(int(n)) if per_class else int(n)
         rows = getattr(self, "support_", None)
         model._store(self.expansion_.atoms, path.first(int(n)), rows)
-        for name in ("train_loss_path_", "validation_loss_path_", "leave_one_out_loss_path_"):
+        for name in _LOSS_PATHS:
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name)[: model.n_iter_])
         model.stop_reason_ = "n_components" if n < path.n_steps else self.stop_reason_
@@ -329,6 +342,8 @@ class ExpansionClassifier(ExpansionModel):
 class ExpansionRegressor(ExpansionModel):
     """Prediction of numbers: one column a target, or a vector for a 1-d target."""
 
+    loss: Any
+    loss_: Loss
     _one_dimensional: bool
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
@@ -346,9 +361,11 @@ class ExpansionRegressor(ExpansionModel):
         return Y.reshape(len(Y), -1), np.ones(len(Y))
 
     def __sklearn_tags__(self) -> Any:
-        """Several targets are accepted."""
+        """Several targets are accepted; counts must not be negative."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        counts = isinstance(self.loss, Poisson) or self.loss == "poisson"
+        tags.target_tags.positive_only = counts
         return tags
 
     def predict(self, X: Any) -> Array:
@@ -383,8 +400,9 @@ class ExpansionRegressor(ExpansionModel):
             yield self._shaped(outputs)
 
     def _shaped(self, outputs: Array) -> Array:
-        """Outputs in the form of the training targets."""
-        return outputs[:, 0] if self._one_dimensional else outputs
+        """Predictions from outputs, in the form of the training targets."""
+        predicted = self.loss_.mean(outputs)
+        return predicted[:, 0] if self._one_dimensional else predicted
 
 
 def _squeeze_binary(outputs: Array) -> Array:

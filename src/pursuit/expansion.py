@@ -8,7 +8,9 @@ prefix length n
     q(x) = (d(x) - mean_d) R^{-1},
 
 so one triangular solve gives the predictions of *all* prefixes as a running sum. Basic pursuit
-fits the same form with a diagonal R. Leave-one-out values are closed form: with the leverage
+fits the same form with a diagonal R. Under another loss than squared error no such form exists:
+a `RefittedPath` keeps the coefficients of each re-fit instead, and the one coefficient of each
+step in between. Leave-one-out values are closed form: with the leverage
 h_i = w_i sum_j q_j(x_i)^2 (plus w_i / W for an intercept), the residual without row i is
 e_i / (1 - h_i).
 """
@@ -17,16 +19,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from pursuit import blocks
+from pursuit.atoms import AtomSet
 from pursuit.backend import Array, backend_of
-from pursuit.dictionary import Atoms
 from pursuit.kernels import Kernel
 
-__all__ = ["BasisPath", "CoefficientPath", "KernelExpansion", "leave_one_out", "staged_values"]
+__all__ = [
+    "BasisPath",
+    "CoefficientPath",
+    "KernelExpansion",
+    "RefittedPath",
+    "leave_one_out",
+    "staged_values",
+]
 
 # A row whose leverage is this near to 1 is explained by itself alone.
 FULL_LEVERAGE = 1e-6
@@ -38,8 +47,8 @@ class KernelExpansion:
 
     Attributes
     ----------
-    atoms : Atoms
-        Kernel and centres z_k.
+    atoms : AtomSet
+        The functions, such as a kernel and centres z_k.
     coefficients : ndarray of shape (n_outputs, n_vectors)
         One row an output.
     intercept : ndarray of shape (n_outputs,)
@@ -48,7 +57,7 @@ class KernelExpansion:
     Examples
     --------
     >>> import numpy as np
-    >>> from pursuit.dictionary import Atoms
+    >>> from pursuit.atoms import Atoms
     >>> from pursuit.expansion import KernelExpansion
     >>> from pursuit.kernels import Linear
     >>> f = KernelExpansion(Atoms(Linear(), np.eye(2)), np.array([[1.0, 2.0]]), np.zeros(1))
@@ -56,18 +65,18 @@ class KernelExpansion:
     array([[11.]])
     """
 
-    atoms: Atoms
+    atoms: AtomSet
     coefficients: Array
     intercept: Array
 
     @property
-    def kernel(self) -> Kernel:
-        """The kernel."""
+    def kernel(self) -> Kernel | None:
+        """The kernel of all functions, where there is one."""
         return self.atoms.kernel
 
     @property
     def vectors(self) -> Any:
-        """The centres z_k."""
+        """The centres z_k, where all functions have one."""
         return self.atoms.centres
 
     def __post_init__(self) -> None:
@@ -130,6 +139,100 @@ class BasisPath:
     targets: Array
     outputs: Array
 
+    def first(self, n: int) -> BasisPath:
+        """Return the first `n` steps."""
+        factor = self.factor[:n, :n].copy()
+        return BasisPath(self.picks[:n], factor, self.targets[:n], self.outputs)
+
+    def coefficients(self, n: int) -> Array:
+        """Coefficients of the first `n` picks after `n` steps, (n, n_outputs)."""
+        return backend_of(self.factor).solve_upper(self.factor[:n, :n], self.targets[:n])
+
+    def level(self, n: int, start: Array) -> Array:
+        """Output where each function has its mean value: always that of the start."""
+        return start
+
+    def prepare(self, centred: Array) -> Array:
+        """q(x) from the functions less their means, (n_rows, n_steps)."""
+        if not len(self.picks):
+            return np.empty((len(centred), 0))
+        return backend_of(centred).solve_right(centred[:, self.picks], self.factor)
+
+    def advance(self, outputs: Array, prepared: Array, n: int) -> Array:
+        """Outputs after step `n` + 1 from those after step `n`."""
+        return outputs + np.outer(prepared[:, n], self.targets[n])
+
+
+@dataclass(frozen=True)
+class RefittedPath:
+    """One greedy basis under any loss: the coefficients of each re-fit, and what came between.
+
+    Attributes
+    ----------
+    picks : ndarray of int of shape (n_steps,)
+        Position among the model's vectors of the atom of each step.
+    lines : ndarray of shape (n_steps, n_outputs)
+        What a step without a re-fit added to the coefficient of its atom (eq. 10); zero for a
+        step with one.
+    refits : ndarray of int of shape (n_refits,)
+        Numbers of steps after which all coefficients were fitted anew (eq. 11), increasing.
+    fitted : ndarray of shape (sum(refits), n_outputs)
+        The coefficients of each re-fit, of all picks so far, one re-fit after the other.
+    levels : ndarray of shape (n_refits, n_outputs)
+        Outputs of each re-fit where every function has its mean value.
+    outputs : ndarray of int
+        The model's outputs that use this basis.
+    """
+
+    picks: Array
+    lines: Array
+    refits: Array
+    fitted: Array
+    levels: Array
+    outputs: Array
+
+    def first(self, n: int) -> RefittedPath:
+        """Return the first `n` steps."""
+        k = self._n_refits(n)
+        return RefittedPath(
+            self.picks[:n],
+            self.lines[:n],
+            self.refits[:k],
+            self.fitted[: int(self.refits[:k].sum())],
+            self.levels[:k],
+            self.outputs,
+        )
+
+    def coefficients(self, n: int) -> Array:
+        """What each of the first `n` picks contributes after `n` steps, (n, n_outputs)."""
+        alpha = self.lines[:n].copy()
+        k = self._n_refits(n)
+        if k:
+            size, stop = int(self.refits[k - 1]), int(self.refits[:k].sum())
+            alpha[:size] = self.fitted[stop - size : stop]
+        return alpha
+
+    def level(self, n: int, start: Array) -> Array:
+        """Output where each function has its mean value."""
+        k = self._n_refits(n)
+        level: Array = self.levels[k - 1] if k else start
+        return level
+
+    def prepare(self, centred: Array) -> Array:
+        """Functions less their means, in the order of the picks."""
+        return centred[:, self.picks]
+
+    def advance(self, outputs: Array, prepared: Array, n: int) -> Array:
+        """Outputs after step `n` + 1 from those after step `n`."""
+        if n + 1 in self.refits:
+            fitted: Array = prepared[:, : n + 1] @ self.coefficients(n + 1)
+            return fitted + self.level(n + 1, outputs)
+        return outputs + np.outer(prepared[:, n], self.lines[n])
+
+    def _n_refits(self, n: int) -> int:
+        """Number of re-fits within the first `n` steps."""
+        return int(np.searchsorted(self.refits, n, side="right"))
+
 
 @dataclass(frozen=True)
 class CoefficientPath:
@@ -137,7 +240,7 @@ class CoefficientPath:
 
     Attributes
     ----------
-    bases : tuple of BasisPath
+    bases : tuple of BasisPath or RefittedPath
         One for all outputs, or one an output.
     order : ndarray of int of shape (n_steps,)
         The basis that each step of the model extends; -1 for the turn of a basis that had
@@ -145,10 +248,11 @@ class CoefficientPath:
     atom_mean : ndarray of shape (n_vectors,)
         Weighted mean of each kernel function over the training rows (0 without intercept).
     target_mean : ndarray of shape (n_outputs,)
-        Weighted mean of each target (0 without intercept).
+        The best constant: under squared error the weighted mean of each target (0 without
+        intercept).
     """
 
-    bases: tuple[BasisPath, ...]
+    bases: tuple[BasisPath | RefittedPath, ...]
     order: Array
     atom_mean: Array
     target_mean: Array
@@ -172,23 +276,18 @@ class CoefficientPath:
     def coefficients(self, n: int) -> tuple[Array, Array]:
         """Coefficients (n_outputs, n_vectors) and intercept (n_outputs,) after `n` steps."""
         coefficients = np.zeros((len(self.target_mean), self.n_vectors(n)))
+        level = self.target_mean.copy()
         for basis, m in zip(self.bases, self.lengths(n), strict=True):
             if m:
-                alpha = backend_of(basis.factor).solve_upper(
-                    basis.factor[:m, :m], basis.targets[:m]
-                )
                 rows, columns = basis.outputs[:, None], basis.picks[:m][None, :]
                 # An atom that came back (basic pursuit) adds up.
-                np.add.at(coefficients, (rows, columns), alpha.T)
-        mean = self.atom_mean[: coefficients.shape[1]]
-        return coefficients, self.target_mean - coefficients @ mean
+                np.add.at(coefficients, (rows, columns), basis.coefficients(m).T)
+                level[basis.outputs] = basis.level(m, self.target_mean[basis.outputs])
+        return coefficients, level - coefficients @ self.atom_mean[: coefficients.shape[1]]
 
     def first(self, n: int) -> CoefficientPath:
         """Return the path of the first `n` steps alone."""
-        bases = tuple(
-            BasisPath(b.picks[:m], b.factor[:m, :m].copy(), b.targets[:m], b.outputs)
-            for b, m in zip(self.bases, self.lengths(n), strict=True)
-        )
+        bases = tuple(b.first(m) for b, m in zip(self.bases, self.lengths(n), strict=True))
         order = without_void_end(self.order[:n])
         return CoefficientPath(bases, order, self.atom_mean[: self.n_vectors(n)], self.target_mean)
 
@@ -207,8 +306,8 @@ def without_void_end(order: Array) -> Array:
     return order[: taken[-1] + 1] if len(taken) else order[:0]
 
 
-def orthogonal_values(path: CoefficientPath, values: Array) -> list[Array]:
-    """q(x) of each basis: (K - mean) R^{-1}, shape (n_rows, n_steps of the basis).
+def prepared_values(path: CoefficientPath, values: Array) -> list[Array]:
+    """What each basis makes of the kernel values once: see `BasisPath.prepare`.
 
     Parameters
     ----------
@@ -218,13 +317,7 @@ def orthogonal_values(path: CoefficientPath, values: Array) -> list[Array]:
         Kernel functions of the model's vectors on some rows.
     """
     centred = np.asarray(values, dtype=np.float64) - path.atom_mean
-
-    def solve(basis: BasisPath) -> Array:
-        if not len(basis.picks):
-            return np.empty((len(values), 0))
-        return backend_of(centred).solve_right(centred[:, basis.picks], basis.factor)
-
-    return blocks.in_parallel(solve, path.bases)
+    return blocks.in_parallel(lambda basis: basis.prepare(centred), path.bases)
 
 
 def staged_values(path: CoefficientPath, values: Array) -> Iterator[Array]:
@@ -232,13 +325,14 @@ def staged_values(path: CoefficientPath, values: Array) -> Iterator[Array]:
 
     The same array is yielded each time, updated in place.
     """
-    q = orthogonal_values(path, values)
+    prepared = prepared_values(path, values)
     outputs = np.tile(path.target_mean, (len(values), 1))
     taken = [0] * len(path.bases)
     for b in path.order:
         if b >= 0:
-            basis, n = path.bases[b], taken[b]
-            outputs[:, basis.outputs] += np.outer(q[b][:, n], basis.targets[n])
+            basis = path.bases[b]
+            current = outputs[:, basis.outputs]
+            outputs[:, basis.outputs] = basis.advance(current, prepared[b], taken[b])
             taken[b] += 1
         yield outputs
 
@@ -295,14 +389,14 @@ def leave_one_out(
         Its ``values()`` are computed when asked for; the arrays change with the next step.
     """
     unit = np.minimum(weights, 1.0)
-    q = orthogonal_values(path, values)
+    q = prepared_values(path, values)
     base = unit / total_weight if total_weight else np.zeros_like(unit)
     leverage = np.tile(base[:, None], (1, len(path.target_mean)))
     outputs = np.tile(path.target_mean, (len(values), 1))
     taken = [0] * len(path.bases)
     for step in range(1, path.n_steps + 1) if steps is None else steps:
         lengths = path.lengths(int(step))
-        for b, basis in enumerate(path.bases):
+        for b, basis in enumerate(cast("tuple[BasisPath, ...]", path.bases)):
             new = slice(taken[b], lengths[b])
             outputs[:, basis.outputs] += q[b][:, new] @ basis.targets[new]
             leverage[:, basis.outputs] += (unit * (q[b][:, new] ** 2).sum(axis=1))[:, None]

@@ -15,6 +15,7 @@ from sklearn.model_selection import check_cv, train_test_split
 
 from pursuit.backend import Array
 from pursuit.dictionary import Dictionary
+from pursuit.gradient_pursuit import LossSearch, Method
 from pursuit.gram import (
     NormalEquations,
     Origin,
@@ -25,9 +26,10 @@ from pursuit.gram import (
     normal_equations,
 )
 from pursuit.kernels import scale_gamma
+from pursuit.losses import LOSSES
 from pursuit.parameters import check_real, class_codes
-from pursuit.path_losses import held_out_losses
-from pursuit.search import Search
+from pursuit.path_losses import held_out_losses, row_losses
+from pursuit.search import Search, Turns
 
 __all__ = ["FoldPaths", "fold_losses", "gamma_grid", "hold_out", "index_splits"]
 
@@ -137,11 +139,7 @@ def fold_losses(
     samples: Samples,
     splits: list[Split],
     budgets: list[int],
-    *,
-    fitting: str,
-    fit_intercept: bool,
-    alpha: float,
-    route: str,
+    method: Method,
 ) -> Array:
     """Losses on the test rows of each split after 1, 2, ... steps, (n_splits, n_steps).
 
@@ -155,15 +153,14 @@ def fold_losses(
         Training and test rows.
     budgets : list of int
         As of the fit on all rows.
-    fitting, fit_intercept, alpha, route
+    method : Method
         As of the fit on all rows.
     """
-    if route == "auto":
-        route = choose_route(samples.X.shape, len(dictionary), len(splits) * sum(budgets))
-    paths = FoldPaths(
-        dictionary, samples, fit_intercept=fit_intercept, alpha=alpha, complete=route == "gram"
-    )
-    return np.array([paths.losses(split, fitting, budgets) for split in splits])
+    if method.route == "auto":
+        n_steps = len(splits) * sum(budgets)
+        method = method._replace(route=choose_route(samples.X.shape, len(dictionary), n_steps))
+    paths = FoldPaths(dictionary, samples, method)
+    return np.array([paths.losses(split, budgets) for split in splits])
 
 
 class FoldPaths:
@@ -175,66 +172,63 @@ class FoldPaths:
         Candidates of the fit on all rows.
     samples : Samples
         All of the caller's rows.
-    fit_intercept : bool
-        Whether the constant is orthogonalised first.
-    alpha : float
-        Ridge.
-    complete : bool
-        Gram route (downdated) or direct route (a pass for each fold).
+    method : Method
+        How the paths are fitted; its route is ``"gram"`` (downdated) or ``"direct"`` (a pass for
+        each fold).
     """
 
-    def __init__(
-        self,
-        dictionary: Dictionary,
-        samples: Samples,
-        *,
-        fit_intercept: bool,
-        alpha: float,
-        complete: bool,
-    ) -> None:
+    def __init__(self, dictionary: Dictionary, samples: Samples, method: Method) -> None:
         self.dictionary = dictionary
         self.functions = dictionary.atoms.functions
         self.samples = samples
-        self.centred = fit_intercept
-        self.alpha = alpha
-        self.complete = complete
+        self.method = method
+        self.complete = method.route == "gram"
         self.origin: Origin | None = None
         self.rows = np.flatnonzero(samples.weights > 0)
         everything = self._values(self.rows)
         self.origin = everything.origin
-        self.total = gather(everything, complete=complete)
+        self.total = gather(everything, complete=self.complete)
 
-    def losses(self, split: Split, fitting: str, budgets: list[int]) -> Array:
-        """Mean squared error on the test rows after 1, 2, ... steps, one an allowed step.
+    def losses(self, split: Split, budgets: list[int]) -> Array:
+        """Mean loss on the test rows after 1, 2, ... steps, one an allowed step.
 
         Where a path ends early its last loss is repeated.
         """
         train, test = split
         outside = np.setdiff1d(self.rows, train)
-        equations = self._equations(train, outside)
-        rows = self.dictionary.rows
-        barred = None if rows is None else np.isin(rows, outside)
-        search = Search(equations, fitting, budgets, barred)
+        search = self._search(train, outside, budgets)
         search.extend(sum(budgets))
         path, support = search.path()
+        rule = self.method.rule
+        loss = rule.loss if rule else LOSSES["squared_error"]
         on_test = self.samples.take(test)
-        losses = held_out_losses(path, self.dictionary.atoms.take(support), on_test)
+        losses = held_out_losses(path, self.dictionary.atoms.take(support), on_test, loss)
         if len(losses):
             last = float(losses[-1])
         else:
-            deviations = ((on_test.Y - equations.target_mean) ** 2).mean(axis=1)
-            last = float(np.average(deviations, weights=on_test.weights))
+            constant = np.tile(path.target_mean, (len(test), 1))
+            last = float(np.average(row_losses(loss, on_test.Y, constant), weights=on_test.weights))
         return np.concatenate([losses, np.full(sum(budgets) - len(losses), last)])
 
-    def _equations(self, train: Array, outside: Array) -> NormalEquations:
+    def _search(self, train: Array, outside: Array, budgets: list[int]) -> Turns:
+        """The path on the training part; atoms of the rows left out are barred."""
+        rows, rule, fitting = self.dictionary.rows, self.method.rule, self.method.fitting
+        barred = None if rows is None else np.isin(rows, outside)
+        following = rule is not None and rule.selection == "loss"
+        values = self._values(train, keep=not self.complete or following)
+        equations = self._equations(values, outside)
+        if rule is None:
+            return Search(equations, fitting, budgets, barred)
+        return LossSearch(values, equations, fitting, budgets, rule, barred)
+
+    def _equations(self, values: WeightedValues, outside: Array) -> NormalEquations:
         """Normal equations of the training part."""
         if len(outside):
             left_out = gather(self._values(outside), complete=self.complete)
             moments = self.total.without(left_out)
         else:
             moments = self.total.copy()
-        values = self._values(train, keep=not self.complete)
-        return normal_equations(moments, values, alpha=self.alpha)
+        return normal_equations(moments, values, alpha=self.method.alpha)
 
     def _values(self, rows: Array, *, keep: bool = False) -> WeightedValues:
         """The dictionary on some rows, measured from one origin."""
@@ -242,7 +236,7 @@ class FoldPaths:
             self.functions,
             self.samples.take(rows),
             len(self.dictionary),
-            centred=self.centred,
+            centred=self.method.fit_intercept,
             keep=keep,
             origin=self.origin,
             subset=self.dictionary.atoms.subset,

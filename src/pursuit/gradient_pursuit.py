@@ -66,7 +66,14 @@ from pursuit.backend import Array, backend_of
 from pursuit.expansion import CoefficientPath, RefittedPath
 from pursuit.gram import NormalEquations, Samples, WeightedValues
 from pursuit.losses import Loss
-from pursuit.newton import MOST_ITERATIONS, Columns, KeptColumns, Problem, minimise
+from pursuit.newton import (
+    MOST_ITERATIONS,
+    Columns,
+    KeptColumns,
+    Preconditioner,
+    Problem,
+    minimise,
+)
 from pursuit.pivoting import BasicPursuit, PivotedFactor, explained
 from pursuit.search import Turns
 
@@ -240,6 +247,7 @@ class GradientPursuit:
         self.refits: list[int] = []
         self.fitted: list[Array] = []
         self.levels: list[Array] = []
+        self.preconditioner = Preconditioner()
         self.n_unconverged = 0
 
     def _problem(self, columns: Columns, factor: Array, **changes: Any) -> Problem:
@@ -332,7 +340,8 @@ class GradientPursuit:
             self.lines.append(np.zeros(self.outputs.shape[1]))
             self._refit()
         else:
-            self._line(pick, column, r)
+            with blocks.blas_threads(0):
+                self._line(pick, column, r)
         self.losses.append(self.current)
 
     def _line(self, pick: int, column: Array, r: Array) -> None:
@@ -359,7 +368,8 @@ class GradientPursuit:
         n = len(self.picks)
         factor = self.factor[:n, :n]
         problem = self._problem(self._basis(n, factor), factor)
-        best = minimise(problem, self.point, self.outputs, scale=self.losses[0])
+        with blocks.blas_threads(4.0 * self.point.size * len(self.outputs)):
+            best = minimise(problem, self.point, self.outputs, self.losses[0], self.preconditioner)
         self.point, self.outputs, self.current = best.point, best.outputs, best.data_loss
         self.n_unconverged += not best.converged
         self.lines[-1] = np.zeros(self.outputs.shape[1])

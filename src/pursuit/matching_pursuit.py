@@ -1,4 +1,4 @@
-"""Kernel matching pursuit with squared error.
+"""Kernel matching pursuit.
 
 P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48, 169-191, 2002; the
 equation and figure numbers are theirs.
@@ -37,6 +37,9 @@ Steps.
 
 Cost: l M^2 + N^2 M on the Gram route, about 2 l M N on the direct one.
 
+Under any other loss (section 3) the same dictionary is searched along the gradient of the loss
+and the coefficients are fitted by Newton's method: see ``gradient_pursuit.py``.
+
 Where we differ. The paper's figure 3 rewrites the l x M dictionary matrix at each step; the
 same numbers come here from G alone, which serves all classes, budgets and folds. Ridge,
 weights, several outputs on one basis, closed-form leave-one-out and exact K-fold paths are
@@ -45,29 +48,20 @@ additions. With several outputs the score of an atom is summed over them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin
 
 from pursuit import parameters
-from pursuit.backend import Array
-from pursuit.dictionary import (
-    Dictionary,
-    draw_candidates,
-    given_centres,
-    n_candidate_rows,
-    training_rows,
-)
+from pursuit.dictionary import Dictionary
 from pursuit.docstrings import with_shared_sections
-from pursuit.estimator import ExpansionClassifier, ExpansionModel, ExpansionRegressor
-from pursuit.folds import fold_losses, gamma_grid, hold_out, index_splits
+from pursuit.estimator import ExpansionClassifier, ExpansionRegressor
+from pursuit.gradient_pursuit import LossSearch, Method, warn_unconverged
 from pursuit.gram import Samples, WeightedValues, choose_route, gather, normal_equations
-from pursuit.kernels import Kernel, resolve_kernel
-from pursuit.path_losses import held_out_losses, inverse_temperatures, leave_one_out_losses
-from pursuit.search import Fit, Search, Stopping, choose_prefix, deal, warn_short
+from pursuit.path_estimator import CrossValidatedEstimator, HeldOutEstimator
+from pursuit.search import Fit, Search, Stopping, choose_prefix
 
 __all__ = [
     "KernelMatchingPursuitClassifier",
@@ -82,11 +76,7 @@ def kernel_matching_pursuit(
     dictionary: Dictionary,
     samples: Samples,
     budgets: list[int],
-    *,
-    fitting: str = "prefit",
-    fit_intercept: bool = True,
-    alpha: float = 0.0,
-    route: str = "auto",
+    method: Method | None = None,
     stopping: Stopping | None = None,
 ) -> Fit:
     """Run the algorithm at the top of this file on valid arrays.
@@ -99,14 +89,8 @@ def kernel_matching_pursuit(
         Rows (l, d), targets (l, T) and positive weights (l,).
     budgets : list of int
         Largest number of steps of each basis: one basis for all outputs, or one an output.
-    fitting : {"prefit", "backfit", "basic"}
-        Step 3.
-    fit_intercept : bool
-        Step 1.
-    alpha : float
-        Ridge on the atoms.
-    route : {"auto", "gram", "direct"}
-        Step 2.
+    method : Method, optional
+        Steps 1 to 3, and the loss. None: pre-fitting with an intercept, no ridge, squared error.
     stopping : Stopping, optional
         Step 4. None: the budget alone.
 
@@ -115,284 +99,33 @@ def kernel_matching_pursuit(
     fit : Fit
         The path, the chosen atoms and the losses along the way.
     """
+    method, stopping = method or Method(), stopping or Stopping()
     functions, n_atoms = dictionary.atoms.functions, len(dictionary)
+    route, rule = method.route, method.rule
     if route == "auto":
         route = choose_route(samples.X.shape, n_atoms, sum(budgets))
+    following = rule is not None and rule.selection == "loss"
     values = WeightedValues(
         functions,
         samples,
         n_atoms,
-        centred=fit_intercept,
-        keep=route == "direct",
+        centred=method.fit_intercept,
+        keep=route == "direct" or following,
         subset=dictionary.atoms.subset,
     )
-    equations = normal_equations(gather(values, complete=route == "gram"), values, alpha=alpha)
-    search = Search(equations, fitting, budgets)
-    return choose_prefix(search, dictionary.atoms, stopping or Stopping())
-
-
-class _KernelMatchingPursuit(ExpansionModel):
-    """What all four estimators share."""
-
-    def __init__(
-        self,
-        n_components: Any = 100,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        fitting: str = "prefit",
-        dictionary: Any = None,
-        n_candidates: int | float | None = None,
-        fit_intercept: bool = True,
-        alpha: float = 0.0,
-        route: str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fitting = fitting
-        self.dictionary = dictionary
-        self.n_candidates = n_candidates
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.route = route
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        """Raise one error that names the first parameter out of range."""
-        parameters.check_choice("fitting", self.fitting, ("prefit", "backfit", "basic"))
-        parameters.check_choice("route", self.route, ("auto", "gram", "direct"))
-        parameters.check_choice("fit_intercept", self.fit_intercept, (True, False))
-        parameters.check_real("alpha", self.alpha)
-
-    def _kernel(self, samples: Samples, gamma: Any) -> Kernel:
-        """The kernel with its numbers resolved on the rows of positive weight."""
-        rows = np.flatnonzero(samples.weights > 0)
-        part = samples.take(rows) if len(rows) < samples.X.shape[0] else samples
-        return resolve_kernel(
-            self.kernel,
-            part.X,
-            part.weights,
-            gamma=gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
-
-    def _candidates(self, rows: Array, budget: int) -> Array:
-        """Rows that candidate functions may be centred on: all of `rows`, or a random part."""
-        number = n_candidate_rows(self.n_candidates, len(rows), budget)
-        return draw_candidates(rows, number, self.random_state)
-
-    def _dictionary(self, kernel: Kernel, X: Any, candidates: Array) -> Dictionary:
-        """Functions centred on the candidate rows, or on the centres given."""
-        if self.dictionary is None:
-            return training_rows(kernel, X, candidates)
-        if self.n_candidates is not None:
-            raise ValueError("n_candidates has no meaning with a dictionary of given centres")
-        return given_centres(kernel, self.dictionary, X.shape[1])
-
-    def _fit(
-        self,
-        samples: Samples,
-        rows: Array,
-        dictionary: Dictionary,
-        budgets: list[int],
-        stopping: Callable[[Samples], Stopping],
-    ) -> Self:
-        """Fit on some `rows` of the caller's `samples`."""
-        train = samples.take(rows) if len(rows) < samples.X.shape[0] else samples
-        fit = kernel_matching_pursuit(
-            dictionary,
-            train,
-            budgets,
-            fitting=self.fitting,
-            fit_intercept=self.fit_intercept,
-            alpha=self.alpha,
-            route=self.route,
-            stopping=stopping(train),
-        )
-        warn_short(fit, sum(budgets), stacklevel=4)
-        atoms = dictionary.atoms.take(fit.support)
-        self._store(
-            atoms, fit.path, None if dictionary.rows is None else dictionary.rows[fit.support]
-        )
-        self.train_loss_path_ = fit.train_losses
-        self.stop_reason_ = fit.reason
-        if is_classifier(self):
-            self.inverse_temperature_path_ = inverse_temperatures(
-                fit.path,
-                atoms,
-                train,
-                fit_intercept=self.fit_intercept,
-                basic=self.fitting == "basic",
-            )
-        self._store_watched(fit.watched_losses)
-        return self
-
-    def _store_watched(self, losses: Array | None) -> None:
-        """Store the losses that early stopping followed."""
-
-
-class _HeldOut(_KernelMatchingPursuit):
-    """`fit` of the plain estimators, with early stopping on rows that the fit has not seen."""
-
-    early_stopping: bool | str
-    validation_fraction: float
-    n_iter_no_change: int | None
-    tol: float
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
-    ) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix} of shape (n_samples, n_features)
-            Training rows; kernel values of shape (n_samples, n_samples) if precomputed.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets, or labels of at least two classes.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 counts as the row twice, 0 as the row removed.
-        X_val, y_val : array-like, optional
-            Held-out rows for ``early_stopping=True`` in place of a random part of the rows.
-
-        Returns
-        -------
-        self : estimator
-            Fitted.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are invalid; the message names the parameter or row.
-        """
-        self._check_parameters()
-        samples = self._read(X, y, sample_weight)
-        budgets = self._budgets(samples.Y.shape[1])
-        if self.early_stopping is not True and not (X_val is None and y_val is None):
-            raise ValueError("X_val and y_val are only used with early_stopping=True")
-        validation = self._read_validation(X_val, y_val, samples.Y.shape[1])
-        rows = np.flatnonzero(samples.weights > 0)
-        if self.early_stopping is True and validation is None:
-            rows, test = hold_out(
-                samples,
-                rows,
-                self.validation_fraction,
-                classifier=is_classifier(self),
-                random_state=self.random_state,
-            )
-            validation = samples.take(test)
-
-        def stopping(train: Samples) -> Stopping:
-            return self._stopping(train, validation)
-
-        candidates = self._candidates(rows, sum(budgets))
-        dictionary = self._dictionary(self._kernel(samples, self.gamma), samples.X, candidates)
-        return self._fit(samples, rows, dictionary, budgets, stopping)
-
-    def _check_parameters(self) -> None:
-        """Add those of early stopping to the common checks."""
-        super()._check_parameters()
-        parameters.check_choice("early_stopping", self.early_stopping, (False, True, "loo"))
-        parameters.check_real("tol", self.tol)
-        parameters.check_real("validation_fraction", self.validation_fraction, 0, 1, above=True)
-        parameters.check_integer("n_iter_no_change", self.n_iter_no_change, optional=True)
-        if self.early_stopping == "loo" and self.fitting == "basic":
-            raise ValueError(
-                "early_stopping='loo' needs fitting='prefit' or 'backfit': basic matching "
-                "pursuit has no closed-form leave-one-out"
-            )
-
-    def _stopping(self, train: Samples, validation: Samples | None) -> Stopping:
-        """The rule for ending the path."""
-        if self.early_stopping == "loo":
-            own = partial(leave_one_out_losses, samples=train, fit_intercept=self.fit_intercept)
-            return Stopping(own, self.n_iter_no_change, self.tol)
-        if validation is None:
-            return Stopping(tol=self.tol)
-        held_out = partial(held_out_losses, samples=validation)
-        return Stopping(held_out, self.n_iter_no_change, self.tol)
-
-    def _store_watched(self, losses: Array | None) -> None:
-        """Store the losses under the name of what they were measured on."""
-        for name in ("validation_loss_path_", "leave_one_out_loss_path_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        if losses is not None:
-            loo = self.early_stopping == "loo"
-            setattr(self, "leave_one_out_loss_path_" if loo else "validation_loss_path_", losses)
-
-
-class _CrossValidated(_KernelMatchingPursuit):
-    """`fit` of the CV estimators: exact K-fold paths over gamma, then a fit on all rows."""
-
-    gammas: Any
-    cv: Any
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose gamma and the number of components, then fit on all rows.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix} of shape (n_samples, n_features)
-            Training rows; kernel values of shape (n_samples, n_samples) if precomputed.
-        y : array-like
-            Targets or labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 counts as the row twice, 0 as the row removed.
-
-        Returns
-        -------
-        self : estimator
-            Fitted.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are invalid; the message names the parameter or row.
-        """
-        self._check_parameters()
-        samples = self._read(X, y, sample_weight)
-        budgets = self._budgets(samples.Y.shape[1])
-        splits = index_splits(self.cv, samples, classifier=is_classifier(self))
-        self.gammas_ = gamma_grid(self.gammas, self.kernel, self.gamma, samples)
-        rows = np.flatnonzero(samples.weights > 0)
-        candidates = self._candidates(rows, sum(budgets))
-
-        def dictionary(gamma: Any) -> Dictionary:
-            return self._dictionary(self._kernel(samples, gamma), samples.X, candidates)
-
-        losses = partial(
-            fold_losses,
-            samples=samples,
-            splits=splits,
-            budgets=budgets,
-            fitting=self.fitting,
-            fit_intercept=self.fit_intercept,
-            alpha=self.alpha,
-            route=self.route,
-        )
-        self.cv_loss_path_ = np.array([losses(dictionary(gamma)) for gamma in self.gammas_])
-        mean = self.cv_loss_path_.mean(axis=1)
-        # Among equal losses the smallest model, then the first gamma.
-        n_before, best = np.argwhere((mean == mean.min()).T)[0]
-        self.gamma_ = self.gammas_[best]
-        chosen = np.bincount(deal(budgets)[: n_before + 1], minlength=len(budgets)).tolist()
-        return self._fit(samples, rows, dictionary(self.gamma_), chosen, lambda train: Stopping())
+    moments = gather(values, complete=route == "gram")
+    equations = normal_equations(moments, values, alpha=method.alpha)
+    if rule is None:
+        return choose_prefix(Search(equations, method.fitting, budgets), dictionary.atoms, stopping)
+    search = LossSearch(values, equations, method.fitting, budgets, rule)
+    fit = choose_prefix(search, dictionary.atoms, stopping)
+    warn_unconverged(search, stacklevel=5)
+    return fit
 
 
 @with_shared_sections
-class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, _HeldOut):
-    """Regression by kernel matching pursuit with squared error.
+class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, HeldOutEstimator):
+    """Regression by kernel matching pursuit.
 
     {shared}
 
@@ -410,6 +143,8 @@ class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, _HeldOu
     (8, True)
     """
 
+    _pursue = staticmethod(kernel_matching_pursuit)
+
     def __init__(
         self,
         n_components: Any = 100,
@@ -420,6 +155,9 @@ class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, _HeldOu
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
         fitting: str = "prefit",
+        loss: Any = "squared_error",
+        refit_every: int = 1,
+        selection: str = "loss",
         dictionary: Any = None,
         n_candidates: int | float | None = None,
         fit_intercept: bool = True,
@@ -428,33 +166,52 @@ class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, _HeldOu
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
         tol: float = 0.0,
+        error_tolerance: float | None = None,
         route: str = "auto",
         random_state: Any = None,
     ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            fitting=fitting,
-            dictionary=dictionary,
-            n_candidates=n_candidates,
-            fit_intercept=fit_intercept,
-            alpha=alpha,
-            route=route,
-            random_state=random_state,
-        )
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fitting = fitting
+        self.loss = loss
+        self.refit_every = refit_every
+        self.selection = selection
+        self.dictionary = dictionary
+        self.n_candidates = n_candidates
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.error_tolerance = error_tolerance
+        self.route = route
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        """Add the tolerance of the bound."""
+        super()._check_parameters()
+        if self.error_tolerance is not None:
+            parameters.check_real("error_tolerance", self.error_tolerance, above=True)
+            if self.early_stopping != "bound":
+                raise ValueError("error_tolerance is only used with early_stopping='bound'")
+
+    def _error_tolerance(self, train: Samples) -> float | None:
+        """The tolerance given, or half the standard deviation of the targets."""
+        if self.error_tolerance is not None:
+            return float(self.error_tolerance)
+        mean = np.average(train.Y, axis=0, weights=train.weights)
+        variance = np.average((train.Y - mean) ** 2, axis=0, weights=train.weights).mean()
+        return 0.5 * float(np.sqrt(variance)) or 1.0
 
 
 @with_shared_sections
-class KernelMatchingPursuitClassifier(ClassifierMixin, ExpansionClassifier, _HeldOut):
-    """Classification by kernel matching pursuit with squared error.
+class KernelMatchingPursuitClassifier(ClassifierMixin, ExpansionClassifier, HeldOutEstimator):
+    """Classification by kernel matching pursuit.
 
     {shared}
 
@@ -475,6 +232,8 @@ class KernelMatchingPursuitClassifier(ClassifierMixin, ExpansionClassifier, _Hel
     True
     """
 
+    _pursue = staticmethod(kernel_matching_pursuit)
+
     def __init__(
         self,
         n_components: Any = 100,
@@ -485,6 +244,9 @@ class KernelMatchingPursuitClassifier(ClassifierMixin, ExpansionClassifier, _Hel
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
         fitting: str = "prefit",
+        loss: Any = "squared_error",
+        refit_every: int = 1,
+        selection: str = "loss",
         dictionary: Any = None,
         n_candidates: int | float | None = None,
         fit_intercept: bool = True,
@@ -498,31 +260,32 @@ class KernelMatchingPursuitClassifier(ClassifierMixin, ExpansionClassifier, _Hel
         route: str = "auto",
         random_state: Any = None,
     ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            fitting=fitting,
-            dictionary=dictionary,
-            n_candidates=n_candidates,
-            fit_intercept=fit_intercept,
-            alpha=alpha,
-            route=route,
-            random_state=random_state,
-        )
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fitting = fitting
+        self.loss = loss
+        self.refit_every = refit_every
+        self.selection = selection
+        self.dictionary = dictionary
+        self.n_candidates = n_candidates
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
         self.multi_class = multi_class
         self.class_weight = class_weight
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.route = route
+        self.random_state = random_state
 
 
 @with_shared_sections
-class KernelMatchingPursuitRegressorCV(RegressorMixin, ExpansionRegressor, _CrossValidated):
+class KernelMatchingPursuitRegressorCV(RegressorMixin, ExpansionRegressor, CrossValidatedEstimator):
     """Regression by kernel matching pursuit, gamma and budget chosen by cross-validation.
 
     {shared}
@@ -541,6 +304,8 @@ class KernelMatchingPursuitRegressorCV(RegressorMixin, ExpansionRegressor, _Cros
     (7, 5, 20)
     """
 
+    _pursue = staticmethod(kernel_matching_pursuit)
+
     def __init__(
         self,
         n_components: Any = 100,
@@ -551,6 +316,9 @@ class KernelMatchingPursuitRegressorCV(RegressorMixin, ExpansionRegressor, _Cros
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
         fitting: str = "prefit",
+        loss: Any = "squared_error",
+        refit_every: int = 1,
+        selection: str = "loss",
         dictionary: Any = None,
         n_candidates: int | float | None = None,
         fit_intercept: bool = True,
@@ -560,27 +328,30 @@ class KernelMatchingPursuitRegressorCV(RegressorMixin, ExpansionRegressor, _Cros
         route: str = "auto",
         random_state: Any = None,
     ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            fitting=fitting,
-            dictionary=dictionary,
-            n_candidates=n_candidates,
-            fit_intercept=fit_intercept,
-            alpha=alpha,
-            route=route,
-            random_state=random_state,
-        )
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fitting = fitting
+        self.loss = loss
+        self.refit_every = refit_every
+        self.selection = selection
+        self.dictionary = dictionary
+        self.n_candidates = n_candidates
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
         self.gammas = gammas
         self.cv = cv
+        self.route = route
+        self.random_state = random_state
 
 
 @with_shared_sections
-class KernelMatchingPursuitClassifierCV(ClassifierMixin, ExpansionClassifier, _CrossValidated):
+class KernelMatchingPursuitClassifierCV(
+    ClassifierMixin, ExpansionClassifier, CrossValidatedEstimator
+):
     """Classification by kernel matching pursuit, gamma and budget chosen by cross-validation.
 
     {shared}
@@ -599,6 +370,8 @@ class KernelMatchingPursuitClassifierCV(ClassifierMixin, ExpansionClassifier, _C
     (True, True)
     """
 
+    _pursue = staticmethod(kernel_matching_pursuit)
+
     def __init__(
         self,
         n_components: Any = 100,
@@ -609,6 +382,9 @@ class KernelMatchingPursuitClassifierCV(ClassifierMixin, ExpansionClassifier, _C
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
         fitting: str = "prefit",
+        loss: Any = "squared_error",
+        refit_every: int = 1,
+        selection: str = "loss",
         dictionary: Any = None,
         n_candidates: int | float | None = None,
         fit_intercept: bool = True,
@@ -620,22 +396,23 @@ class KernelMatchingPursuitClassifierCV(ClassifierMixin, ExpansionClassifier, _C
         route: str = "auto",
         random_state: Any = None,
     ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            fitting=fitting,
-            dictionary=dictionary,
-            n_candidates=n_candidates,
-            fit_intercept=fit_intercept,
-            alpha=alpha,
-            route=route,
-            random_state=random_state,
-        )
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fitting = fitting
+        self.loss = loss
+        self.refit_every = refit_every
+        self.selection = selection
+        self.dictionary = dictionary
+        self.n_candidates = n_candidates
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
         self.multi_class = multi_class
         self.class_weight = class_weight
         self.gammas = gammas
         self.cv = cv
+        self.route = route
+        self.random_state = random_state

@@ -170,7 +170,22 @@ def load(
 
     Examples
     --------
-    See `save`.
+    See also `save`.
+
+    >>> import tempfile, os
+    >>> import numpy as np
+    >>> from pursuit import KernelMatchingPursuitRegressor, load, save
+    >>> def trend(X):
+    ...     return X[:, 0]
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> parts = [None, {"trend": trend}]
+    >>> model = KernelMatchingPursuitRegressor(2, dictionary=parts).fit(X, np.exp(X[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "line.pursuit")
+    ...     save(model, path)
+    ...     same = load(path, functions={"trend": trend})
+    >>> bool((same.predict(X) == model.predict(X)).all())
+    True
     """
     given = dict(functions or {})
     for name, function in given.items():

@@ -30,10 +30,11 @@ sharply); then it grows tenfold until one does, and shrinks again with each step
 As Q is nearly orthonormal, mu |d|^2 is the distance that the function moves. The system is solved
 
 - for losses without coupling, up to a size, by a Cholesky factor for each output;
-- otherwise by conjugate gradients with products Z'(w c (Z v)), which never form the Hessian. The
-  columns are orthonormal in the metric of the squared error, so few products are needed.
+- otherwise by conjugate gradients with products Z'(w c (Z v)), which never form the Hessian,
+  preconditioned by the inverses of its diagonal blocks, one an output. Those of an earlier
+  point, or of fewer columns, serve until they make the products too many.
 
-It ends when half the Newton decrement, an estimate of J - min J, is below 1e-10 J, or J has
+It ends when half the Newton decrement, an estimate of J - min J, is below 1e-9 J, or J has
 reached zero (separated classes have no finite optimum).
 
 The paper uses conjugate gradients for eq. 11; where it does not say, the steps are the text
@@ -51,20 +52,25 @@ from scipy.linalg import cho_solve
 from pursuit.backend import Array, backend_of
 from pursuit.losses import Loss
 
-__all__ = ["Columns", "KeptColumns", "Minimum", "Problem", "minimise"]
+__all__ = ["Columns", "KeptColumns", "Minimum", "Preconditioner", "Problem", "minimise"]
 
 # Half the Newton decrement, relative to J, at which a minimum counts as reached.
-SMALL_DECREMENT = 1e-10
+SMALL_DECREMENT = 1e-9
 # J below this share of its scale is zero: the targets are explained.
 ZERO_LOSS = 1e-10
 MOST_ITERATIONS = 200
 MOST_PRODUCTS = 200
+# Conjugate gradients end at this share of the first residual.
+FORCING = 0.05
 MOST_HALVINGS = 3
 SUFFICIENT_DECREASE = 1e-4
 # The damping, relative to the curvature: its first value and where it stops to matter.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-5, 1e9
 # Added to the diagonal of a Hessian, relative to its largest entry: nothing but rounding.
 ROUNDING = 1e-14
+# The same for a preconditioner, relative to the mean curvature.
+SMALL_SHIFT = 1e-8
+TINY = float(np.finfo(float).tiny)
 # Hessians are factorised up to this number of unknowns; products serve all outputs at once.
 LARGEST_FACTOR = 1_500
 
@@ -243,6 +249,7 @@ def minimise(
     start: Array | None = None,
     outputs: Array | None = None,
     scale: float = 0.0,
+    preconditioner: Preconditioner | None = None,
 ) -> Minimum:
     """Minimise J by the method at the top of this module.
 
@@ -256,6 +263,8 @@ def minimise(
         Outputs at `start`, if they are known.
     scale : float
         Loss against which `ZERO_LOSS` is measured, such as that of a constant.
+    preconditioner : Preconditioner, optional
+        Factors of an earlier problem with the same or fewer columns; they are renewed as needed.
 
     Returns
     -------
@@ -278,14 +287,13 @@ def minimise(
     if outputs is None:
         outputs = problem.offset + problem.direction(x)
     loss = problem.data_loss(outputs)
-    penalty, first, damping = problem.ridge(x), 0.0, 0.0
+    penalty, damping = problem.ridge(x), 0.0
+    factors = preconditioner or Preconditioner()
     for iteration in range(MOST_ITERATIONS):
         slope = _slope(problem, x, outputs)
-        norm = float(np.linalg.norm(slope))
-        first = first or norm
-        if norm == 0.0 or loss + penalty <= ZERO_LOSS * scale:
+        if not slope.any() or loss + penalty <= ZERO_LOSS * scale:
             return Minimum(x, outputs, loss, iteration, True)
-        model = _model(problem, outputs, slope, min(0.1, np.sqrt(norm / first)))
+        model = _model(problem, outputs, slope, factors)
         state = (problem, x, outputs, loss + penalty)
         taken, damping = _damped_step(model, slope, damping, *state)
         if taken is None:
@@ -370,30 +378,25 @@ def _size(problem: Problem, curvature: float, slope: Array) -> float:
     return max(curvature, float(np.linalg.norm(slope)) / float(np.sqrt(length)))
 
 
-def _model(problem: Problem, outputs: Array, slope: Array, tolerance: float) -> _Model:
+def _model(
+    problem: Problem,
+    outputs: Array,
+    slope: Array,
+    preconditioner: Preconditioner,
+) -> _Model:
     """Hessians in memory, or their products alone."""
     if not problem.loss.coupled and slope.size <= LARGEST_FACTOR:
         return _Factorised(problem, outputs, slope)
-    return _Products(problem, outputs, slope, tolerance)
+    return _Products(problem, outputs, slope, preconditioner)
 
 
 class _Factorised:
     """One Hessian and one Cholesky factor for each output."""
 
     def __init__(self, problem: Problem, outputs: Array, slope: Array) -> None:
-        curvature = problem.loss.curvature(problem.targets, outputs) * problem.weights[:, None]
-        mixed = problem.columns.transposed_times(curvature)
-        ridge = problem.ridge_hessian()
+        curvature = problem.loss.curvature(problem.targets, outputs)
         self.problem, self.slope = problem, slope
-        self.hessians = []
-        n, u = len(problem.columns), problem.constant
-        for t in range(slope.shape[1]):
-            hessian = np.empty((n + 1, n + 1))
-            hessian[:n, :n] = problem.columns.gram(curvature[:, t])
-            hessian[:n, n] = hessian[n, :n] = u * mixed[:, t]
-            # Without an intercept the last row only has to leave its zero where it is.
-            hessian[n, n] = u * u * curvature[:, t].sum() if u else 1.0
-            self.hessians.append(hessian + ridge)
+        self.hessians = _diagonal_blocks(problem, curvature * problem.weights[:, None])
 
     def solve(self, damping: float) -> Array | None:
         """Solve for each output."""
@@ -410,15 +413,83 @@ class _Factorised:
         return step
 
 
+class Preconditioner:
+    """Inverses of the diagonal blocks of a Hessian; one object serves many re-fits.
+
+    Columns that were added since they were taken are scaled by the mean curvature alone.
+    """
+
+    def __init__(self) -> None:
+        self.inverses = np.empty((0, 0, 0))
+        self.scale = np.ones(0)
+        self.fresh_count: int | None = None
+        self.stale = True
+
+    def update(self, problem: Problem, curvature_product: Callable[[Array], Array]) -> None:
+        """Take the inverses at the current point, if those at hand have become poor."""
+        if not self.stale:
+            return
+        n_rows, n_outputs = problem.targets.shape
+        curvature = np.empty((n_rows, n_outputs))
+        for t in range(n_outputs):
+            unit = np.zeros((n_rows, n_outputs))
+            unit[:, t] = 1.0
+            curvature[:, t] = curvature_product(unit)[:, t]
+        curvature = np.maximum(curvature, 0.0) * problem.weights[:, None]
+        blocks = _diagonal_blocks(problem, curvature)
+        self.scale = np.array([block.diagonal().mean() for block in blocks]) + TINY
+        # The constant first: it stays where it is when columns are added.
+        order = np.roll(np.arange(len(blocks[0])), 1)
+        self.inverses = np.empty((n_outputs, len(order), len(order)))
+        for t, (block, scale) in enumerate(zip(blocks, self.scale, strict=True)):
+            block[np.diag_indices_from(block)] += SMALL_SHIFT * scale
+            self.inverses[t] = np.linalg.inv(block[np.ix_(order, order)])
+        self.stale, self.fresh_count = False, None
+
+    def solve(self, v: Array) -> Array:
+        """Apply the inverse of the blocks."""
+        solution = v / self.scale
+        order = np.append(len(v) - 1, np.arange(self.inverses.shape[1] - 1))
+        solution[order] = np.matmul(self.inverses, v[order].T[:, :, None])[:, :, 0].T
+        return solution
+
+    def count(self, n_products: int) -> None:
+        """Note how many products a solution took."""
+        if self.fresh_count is None:
+            self.fresh_count = n_products
+        self.stale = n_products > 2 * self.fresh_count + 5
+
+
+def _diagonal_blocks(problem: Problem, curvature: Array) -> list[Array]:
+    """Z' diag(c_t) Z + 2 alpha S'S for the weighted curvature c_t of each output."""
+    mixed = problem.columns.transposed_times(curvature)
+    ridge = problem.ridge_hessian()
+    n, u = len(problem.columns), problem.constant
+    hessians = []
+    for t in range(curvature.shape[1]):
+        hessian = np.empty((n + 1, n + 1))
+        hessian[:n, :n] = problem.columns.gram(curvature[:, t])
+        hessian[:n, n] = hessian[n, :n] = u * mixed[:, t]
+        # Without an intercept the last row only has to leave its zero where it is.
+        hessian[n, n] = u * u * curvature[:, t].sum() if u else 1.0
+        hessians.append(hessian + ridge)
+    return hessians
+
+
 class _Products:
     """Products with the Hessian, for conjugate gradients."""
 
-    def __init__(self, problem: Problem, outputs: Array, slope: Array, tolerance: float) -> None:
-        self.problem, self.slope, self.tolerance = problem, slope, tolerance
+    def __init__(
+        self,
+        problem: Problem,
+        outputs: Array,
+        slope: Array,
+        preconditioner: Preconditioner,
+    ) -> None:
+        self.problem, self.slope = problem, slope
         self.product = problem.loss.curvature_product(problem.targets, outputs)
-        image = self.times(slope)
-        curvature = abs(float((slope * image).sum() / (slope * slope).sum()))
-        self.size = _size(problem, curvature, slope)
+        self.preconditioner = preconditioner
+        preconditioner.update(problem, self.product)
 
     def times(self, v: Array) -> Array:
         """Hess v."""
@@ -428,32 +499,46 @@ class _Products:
 
     def solve(self, damping: float) -> Array | None:
         """Solve for all outputs at once."""
-        shift = damping * self.size
-        return conjugate_gradients(lambda v: self.times(v) + shift * v, -self.slope, self.tolerance)
+        curvature = float(self.preconditioner.scale.max())
+        shift = damping * _size(self.problem, curvature, self.slope)
+        solution, n_products = conjugate_gradients(
+            lambda v: self.times(v) + shift * v,
+            -self.slope,
+            FORCING,
+            self.preconditioner.solve,
+        )
+        self.preconditioner.count(n_products)
+        return solution
 
 
 def conjugate_gradients(
-    product: Callable[[Array], Array], right: Array, tolerance: float
-) -> Array | None:
+    product: Callable[[Array], Array],
+    right: Array,
+    tolerance: float,
+    precondition: Callable[[Array], Array],
+) -> tuple[Array | None, int]:
     """Solve A x = right for a symmetric A, to a residual of `tolerance` times that of x = 0.
 
-    Where A turns out not to be positive definite, the x so far is returned, or None at once.
+    Residuals are measured in the norm of the preconditioner. Where A turns out not to be
+    positive definite, the x so far is returned, or None at once. Returns x and the number of
+    products with A.
     """
     x = np.zeros_like(right)
     residual = right.copy()
-    direction = residual.copy()
-    energy = float((residual * residual).sum())
+    direction = precondition(residual)
+    energy = float((residual * direction).sum())
     target = tolerance * tolerance * energy
-    for _ in range(min(MOST_PRODUCTS, right.size)):
+    for n_products in range(1, min(MOST_PRODUCTS, right.size) + 1):
         image = product(direction)
         bend = float((direction * image).sum())
         if bend <= 0.0:
-            return x if x.any() else None
+            return (x if x.any() else None), n_products
         length = energy / bend
         x += length * direction
         residual -= length * image
-        previous, energy = energy, float((residual * residual).sum())
+        better = precondition(residual)
+        previous, energy = energy, float((residual * better).sum())
         if energy <= target:
             break
-        direction = residual + (energy / previous) * direction
-    return x
+        direction = better + (energy / previous) * direction
+    return x, n_products

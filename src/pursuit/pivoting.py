@@ -54,7 +54,7 @@ import numpy as np
 
 from pursuit.backend import Array, backend_of
 
-__all__ = ["PIVOT_RULES", "BasicPursuit", "GramRows", "PivotedFactor"]
+__all__ = ["PIVOT_RULES", "BasicPursuit", "GramRows", "PivotedFactor", "explained"]
 
 TIE_TOLERANCE = 1e-10
 RANK_TOLERANCE = 1e-6
@@ -113,19 +113,19 @@ class SmallGram:
 Rule = Callable[[Array, Array, Array, np.random.RandomState | None], Array]
 
 
-def _explained(cross: Array, norms: Array) -> Array:
+def explained(cross: Array, norms: Array) -> Array:
     """Drop in squared error, sum_t b^2 / norm."""
     squares = cross[0] * cross[0] if len(cross) == 1 else (cross * cross).sum(axis=0)
-    explained: Array = squares / norms
-    return explained
+    drops: Array = squares / norms
+    return drops
 
 
 def _prefit(cross: Array, nu: Array, diagonal: Array, rng: np.random.RandomState | None) -> Array:
-    return _explained(cross, nu)
+    return explained(cross, nu)
 
 
 def _backfit(cross: Array, nu: Array, diagonal: Array, rng: np.random.RandomState | None) -> Array:
-    return _explained(cross, diagonal)
+    return explained(cross, diagonal)
 
 
 def _residual(cross: Array, nu: Array, diagonal: Array, rng: np.random.RandomState | None) -> Array:
@@ -192,6 +192,10 @@ class _Greedy:
 
     def step(self) -> str | None:
         """Choose one atom; return why none was chosen, or None."""
+        raise NotImplementedError
+
+    def factor_column(self, n: int) -> Array:
+        """Column of R of the n-th pick, (n,), as the steps so far say it."""
         raise NotImplementedError
 
     def solution(self) -> tuple[Array, Array]:
@@ -309,6 +313,10 @@ class PivotedFactor(_Greedy):
         likely[active[draft.picks]] = scores.max() + np.arange(len(draft.picks), 0, -1)
         return likely
 
+    def factor_column(self, n: int) -> Array:
+        """Column of R of the n-th pick."""
+        return self.V[:n, self.picks[n - 1]]
+
     def _append(self, g: int, v: Array, row: Array) -> None:
         """Store v as a row of V, doubling the capacity where it is full."""
         n = len(self.picks)
@@ -354,20 +362,27 @@ class BasicPursuit(_Greedy):
     """
 
     def __init__(
-        self, gram: GramRows, cross: Array, energy: Array, barred: Array | None = None
+        self,
+        gram: GramRows,
+        cross: Array,
+        energy: Array,
+        barred: Array | None = None,
+        *,
+        supervised: bool = True,
     ) -> None:
         super().__init__(gram, cross, energy, barred)
+        self.supervised = supervised
         self.targets: list[Array] = []
 
     def step(self) -> str | None:
         """Choose the atom most collinear with the residual and update its coefficient."""
-        if self._exhausted():
+        if self.supervised and self._exhausted():
             return "zero_residual"
         if not self.n_usable:
             return "rank"
-        scores = _explained(self.cross, self.diagonal)
+        scores = explained(self.cross, self.diagonal)
         g = first_best(scores)
-        if not self._explains(float(scores[g])):
+        if self.supervised and not self._explains(float(scores[g])):
             return "no_gain"
         increment = self.cross[:, g] / self.diagonal[g]
         row = self.gram.row(g, scores)
@@ -377,6 +392,12 @@ class BasicPursuit(_Greedy):
         self.gained += float(scores[g])
         self._bar_copies(g, row)
         return None
+
+    def factor_column(self, n: int) -> Array:
+        """Column of the diagonal R of the n-th pick."""
+        column = np.zeros(n)
+        column[-1] = np.sqrt(self.gram.diagonal[self.picks[n - 1]])
+        return column
 
     def solution(self) -> tuple[Array, Array]:
         """Return diag(sqrt(G[g,g])) and the scaled increments."""

@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pursuit import blocks
+from pursuit.atoms import AtomSet
 from pursuit.backend import Array
-from pursuit.dictionary import Atoms
-from pursuit.expansion import BasisPath, CoefficientPath, without_void_end
+from pursuit.expansion import BasisPath, CoefficientPath, RefittedPath, without_void_end
 from pursuit.gram import NormalEquations
 from pursuit.path_losses import training_losses
 from pursuit.pivoting import BasicPursuit, PivotedFactor
 from pursuit.stopping import below_threshold, best_prefix
 
-__all__ = ["Fit", "Search", "Stopping", "choose_prefix", "deal", "warn_short"]
+__all__ = ["Fit", "Search", "Stopping", "Turns", "choose_prefix", "deal", "warn_short"]
 
 # The first look at held-out rows comes after this many steps; then the path is doubled.
 FIRST_LOOK = 32
 
-Losses = Callable[[CoefficientPath, Atoms], Array]
+# From a path, its atoms and their places in the dictionary to one number a step.
+Losses = Callable[[CoefficientPath, AtomSet, Array], Array]
 
 
 class Stopping(NamedTuple):
@@ -36,8 +37,8 @@ class Stopping(NamedTuple):
     Attributes
     ----------
     losses : callable or None
-        Losses after 1, 2, ... steps on rows that the fit has not seen; the prefix with the
-        lowest is kept. None: the training loss alone is followed.
+        Losses after 1, 2, ... steps on rows that the fit has not seen, or a bound; the prefix
+        with the lowest is kept. None: the training loss alone is followed.
     patience : int or None
         Look no further than this many steps after the best one.
     tol : float
@@ -73,41 +74,43 @@ class Fit(NamedTuple):
     reason: str
 
 
-class Search:
+class Pursuit(Protocol):
+    """One greedy basis that can be grown."""
+
+    picks: list[int]
+
+    def extend(self, n_steps: int) -> str | None:
+        """Take up to `n_steps` more steps; return why it ended early, or None."""
+
+    def solution(self) -> tuple[Any, ...]:
+        """Return what gives the coefficients of every prefix."""
+
+
+class Turns:
     """Greedy bases that grow together: one for all outputs, or one an output.
+
+    A subclass fills `pursuits`, one a basis, and says what a basis and its loss are.
 
     Parameters
     ----------
-    equations : NormalEquations
-        G, D'y and the means.
-    fitting : {"prefit", "backfit", "basic"}
-        See ``matching_pursuit.py``.
+    n_outputs : int
+        T.
     budgets : list of int
         Largest number of steps of each basis; as many as bases.
-    barred : ndarray of bool of shape (n_atoms,), optional
-        Atoms that may not be chosen.
+    shareable : bool
+        Whether the pursuits may grow at the same time.
     """
 
-    def __init__(
-        self,
-        equations: NormalEquations,
-        fitting: str,
-        budgets: list[int],
-        barred: Array | None = None,
-    ) -> None:
-        self.equations = equations
-        n_outputs = len(equations.energy)
+    # A basis of the path, from its picks, a pursuit's solution and its outputs.
+    basis: Callable[..., BasisPath | RefittedPath]
+
+    def __init__(self, n_outputs: int, budgets: list[int], *, shareable: bool) -> None:
         together = [np.arange(n_outputs)]
         self.outputs = together if len(budgets) == 1 else list(np.arange(n_outputs)[:, None])
         self.order = deal(budgets)
         self.reasons: list[str | None] = [None] * len(budgets)
-        self.pursuits: list[BasicPursuit | PivotedFactor] = []
-        for t in self.outputs:
-            start = (equations.gram, equations.cross[t], equations.energy[t], barred)
-            basic = fitting == "basic"
-            self.pursuits.append(
-                BasicPursuit(*start) if basic else PivotedFactor(*start, rule=fitting)
-            )
+        self.pursuits: list[Pursuit] = []
+        self.shareable = shareable
 
     def extend(self, n_steps: int) -> None:
         """Grow the model to `n_steps` steps in all, as far as its bases can."""
@@ -118,7 +121,7 @@ class Search:
             if self.reasons[b] is None:
                 self.reasons[b] = pursuit.extend(int(lengths[b]) - len(pursuit.picks))
 
-        blocks.in_parallel(grow, range(len(self.pursuits)), parallel=self.equations.gram.shareable)
+        blocks.in_parallel(grow, range(len(self.pursuits)), parallel=self.shareable)
 
     def reason(self) -> str:
         """Why the path ended: the first basis that ran out says it."""
@@ -144,15 +147,73 @@ class Search:
                 self.reasons[b] = "rank"
         order = self.steps()
         support, positions = _merge([p.picks for p in self.pursuits], order)
-        equations = self.equations
         bases = tuple(
-            BasisPath(np.array(at, dtype=int), factor, targets, outputs)
-            for at, (factor, targets), outputs in zip(
-                positions, solutions, self.outputs, strict=True
-            )
+            self.basis(np.array(at, dtype=int), *solution, outputs)
+            for at, solution, outputs in zip(positions, solutions, self.outputs, strict=True)
         )
-        path = CoefficientPath(bases, order, equations.atom_mean[support], equations.target_mean)
-        return path, support
+        return CoefficientPath(bases, order, self.atom_mean[support], self.start), support
+
+    @property
+    def atom_mean(self) -> Array:
+        """Weighted mean of each atom, (n_atoms,)."""
+        raise NotImplementedError
+
+    @property
+    def start(self) -> Array:
+        """The best constant, (n_outputs,)."""
+        raise NotImplementedError
+
+    def training_losses(self, path: CoefficientPath) -> Array:
+        """Mean loss on the training rows after 1, 2, ... steps."""
+        raise NotImplementedError
+
+
+class Search(Turns):
+    """Greedy bases under squared error.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+        G, D'y and the means.
+    fitting : {"prefit", "backfit", "basic"}
+        See ``matching_pursuit.py``.
+    budgets : list of int
+        See `Turns`.
+    barred : ndarray of bool of shape (n_atoms,), optional
+        Atoms that may not be chosen.
+    """
+
+    basis = BasisPath
+
+    def __init__(
+        self,
+        equations: NormalEquations,
+        fitting: str,
+        budgets: list[int],
+        barred: Array | None = None,
+    ) -> None:
+        super().__init__(len(equations.energy), budgets, shareable=equations.gram.shareable)
+        self.equations = equations
+        for t in self.outputs:
+            start = (equations.gram, equations.cross[t], equations.energy[t], barred)
+            basic = fitting == "basic"
+            self.pursuits.append(
+                BasicPursuit(*start) if basic else PivotedFactor(*start, rule=fitting)
+            )
+
+    @property
+    def atom_mean(self) -> Array:
+        """Weighted mean of each atom."""
+        return self.equations.atom_mean
+
+    @property
+    def start(self) -> Array:
+        """Weighted mean of each target."""
+        return self.equations.target_mean
+
+    def training_losses(self, path: CoefficientPath) -> Array:
+        """Mean squared error after 1, 2, ... steps."""
+        return training_losses(path, self.equations)[1:]
 
 
 def deal(budgets: list[int]) -> Array:
@@ -182,14 +243,14 @@ def _merge(picks: list[list[int]], order: Array) -> tuple[Array, list[list[int]]
 # --------------------------------------------------------------------- fitting, step by step
 
 
-def choose_prefix(search: Search, atoms: Atoms, stopping: Stopping) -> Fit:
+def choose_prefix(search: Turns, atoms: AtomSet, stopping: Stopping) -> Fit:
     """Grow the path to its budget, or as long as patience lasts, and keep the best prefix.
 
     Parameters
     ----------
-    search : Search
+    search : Turns
         Not yet grown.
-    atoms : Atoms
+    atoms : AtomSet
         The dictionary's atoms.
     stopping : Stopping
         The rule.
@@ -199,10 +260,10 @@ def choose_prefix(search: Search, atoms: Atoms, stopping: Stopping) -> Fit:
     while True:
         search.extend(looked)
         path, support = search.path()
-        train = training_losses(path, search.equations)[1:]
+        train = search.training_losses(path)
         if stopping.losses is None:
             return _below_threshold(search, path, support, train, stopping.tol)
-        losses = stopping.losses(path, atoms.take(support))
+        losses = stopping.losses(path, atoms.take(support), support)
         decision = best_prefix(losses, stopping.patience, stopping.tol)
         if decision.final or looked == budget or path.n_steps < looked:
             break
@@ -218,7 +279,7 @@ def choose_prefix(search: Search, atoms: Atoms, stopping: Stopping) -> Fit:
 
 
 def _below_threshold(
-    search: Search, path: CoefficientPath, support: Array, train: Array, tol: float
+    search: Turns, path: CoefficientPath, support: Array, train: Array, tol: float
 ) -> Fit:
     """All steps, or those up to the first training loss of at most `tol`."""
     n = below_threshold(train, tol) if tol > 0 else None

@@ -65,6 +65,7 @@ CLASSES = {
     "BasisPath": "pursuit.expansion",
     "CoefficientPath": "pursuit.expansion",
     "KernelExpansion": "pursuit.expansion",
+    "RefittedPath": "pursuit.expansion",
     "Cosine": "pursuit.kernels",
     "CosinePolynomial": "pursuit.kernels",
     "Laplacian": "pursuit.kernels",
