@@ -635,6 +635,51 @@ def test_real_model_is_described(path, fitted):
     assert about["fitted"]["n_components_"] == model.n_components_
 
 
+# Dictionaries of several kinds
+
+
+MIXED = {
+    "widths": Classifier(8, dictionary=[kernels.RBF(0.1), kernels.RBF(2.0)]),
+    "oriented": Classifier(8, dictionary=OrientedGaussians(5, 2)),
+    "functions": Classifier(2, dictionary=NAMED),
+    "all kinds": Classifier(
+        12, dictionary=(None, NAMED, OrientedGaussians(5), IRIS[:3], kernels.Linear())
+    ),
+    "class kernels": Classifier(8, kernel={0: "rbf", 1: "linear", 2: "laplacian"}),
+    "one-vs-rest": Classifier(9, multi_class="ovr", dictionary=[None, NAMED, OrientedGaussians(5)]),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_models_with_mixed_dictionaries(path, name):
+    model = MIXED[name].fit(IRIS, SPECIES)
+    save(model, path)
+    loaded = load(path, functions=NAMED)
+    assert loaded.component_names_ == model.component_names_
+    for other, expected in ((loaded, model), (loaded.truncate(2), model.truncate(2))):
+        assert vars(other).keys() == vars(expected).keys()
+        assert_array_equal(other.predict_proba(IRIS), expected.predict_proba(IRIS), strict=True)
+    for stage, expected in zip(
+        loaded.staged_decision_function(IRIS), model.staged_decision_function(IRIS), strict=True
+    ):
+        assert_array_equal(stage, expected, strict=True)
+    again = path.with_suffix(".again")
+    save(loaded, again)
+    assert again.read_bytes() == path.read_bytes()
+    named = name in ("functions", "all kinds", "one-vs-rest")
+    assert describe(path)["functions"] == (["column", "energy"] if named else [])
+
+
+def test_size_does_not_depend_on_the_number_of_oriented_gaussians(path):
+    rng = np.random.default_rng(0)
+    sizes = []
+    for n_rows in (100, 1000):
+        X = rng.normal(size=(n_rows, 20))
+        save(Classifier(10, dictionary=OrientedGaussians(5, 3)).fit(X, X[:, 0] > 0), path)
+        sizes.append(path.stat().st_size)
+    assert abs(sizes[1] - sizes[0]) < 0.05 * sizes[0]
+
+
 PREDICT = """
 import sys, pathlib, numpy as np
 from pursuit import load

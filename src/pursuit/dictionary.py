@@ -33,7 +33,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-from pursuit.atoms import Atoms, FunctionAtoms, MixedAtoms, OrientedAtoms, unite
+from pursuit.atoms import Atoms, AtomSet, FunctionAtoms, MixedAtoms, OrientedAtoms, unite
 from pursuit.backend import Array
 from pursuit.kernels import Kernel, Precomputed
 from pursuit.local_covariance import Neighborhoods, local_covariances
@@ -71,7 +71,7 @@ class Dictionary:
         if no atom has one.
     """
 
-    atoms: Any
+    atoms: AtomSet
     rows: Array | None
 
     def __len__(self) -> int:
