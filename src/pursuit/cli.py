@@ -197,7 +197,7 @@ class Info:
             "class": about["class"],
             "written by": f"pursuit {about['version']}",
             "bytes on disk": f"{about['bytes']:,}",
-            "kernel": fitted["kernel_"],
+            "kernel": fitted.get("kernel_", "several"),
             "vectors": f"{fitted['n_components_']} of at most {about['params']['n_components']}",
             "features": fitted["n_features_in_"],
         }

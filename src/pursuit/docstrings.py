@@ -56,8 +56,7 @@ loss : str or Loss, default "squared_error"
     ``"doom2"``, ``"smooth_hinge"``, ``"squared_hinge"`` and ``"log_loss"`` (the softmax
     cross-entropy for more than two classes on shared functions); for regressors
     ``"squared_error"``, ``"huber"``, ``"absolute_error"``, ``"quantile"`` and ``"poisson"``
-    (whose output is the logarithm of the mean that ``predict`` gives). Losses without a finite
-    minimum on separated classes want an `alpha` above 0.""",
+    (whose output is the logarithm of the mean that ``predict`` gives).""",
     "refit_every": """
 refit_every : int, default 1
     All coefficients are fitted anew after every so many steps and after the last one; in
@@ -83,9 +82,10 @@ n_candidates : int or float, optional
 fit_intercept : bool, default True
     Whether to fit a constant, which is not penalised and not counted in `n_components`.""",
     "alpha": """
-alpha : float, default 0.0
+alpha : float or "auto", default "auto"
     Ridge: alpha times the squared norm of the coefficients is added to the weighted sum of
-    the losses.""",
+    the losses. ``"auto"`` is 0.01 for losses that need not have a finite minimum (all margin
+    losses but ``"squared_error_tanh"``, and ``"poisson"``), and 0 for the others.""",
     "multi_class": """
 multi_class : {"shared", "ovr"}, default "shared"
     One set of functions for all classes, chosen by the error summed over them, or one set

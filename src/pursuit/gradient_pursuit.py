@@ -33,6 +33,9 @@ Steps (figure 4).
       objective (eq. 11), by the damped Newton method of ``newton.py``, from where they are.
    d. Otherwise the new coefficient alone does (eq. 10).
 
+   Where the loss is not convex, step c is taken once more from the coefficients of least
+   squared error, and the lower of the two minima is kept.
+
 ``fitting`` says what ||d_k|| is and whether step c exists:
 
 - ``"basic"``: never a step c; an atom may come back;
@@ -370,12 +373,24 @@ class GradientPursuit:
         problem = self._problem(self._basis(n, factor), factor)
         with blocks.blas_threads(4.0 * self.point.size * len(self.outputs)):
             best = minimise(problem, self.point, self.outputs, self.losses[0], self.preconditioner)
+            if not self.rule.loss.convex:
+                other = minimise(problem, self._least_squares(problem), scale=self.losses[0])
+                best = min(best, other, key=problem.objective)
         self.point, self.outputs, self.current = best.point, best.outputs, best.data_loss
         self.n_unconverged += not best.converged
         self.lines[-1] = np.zeros(self.outputs.shape[1])
         self.refits.append(n)
         self.fitted.append(problem.coefficients(best.point))
         self.levels.append(self.unit * best.point[-1])
+
+    def _least_squares(self, problem: Problem) -> Array:
+        """The least squared error: theta = Q'W (y - mean), as R'R = Phi'W Phi + alpha I."""
+        _, Y, weights = self.samples
+        start = np.empty_like(self.point)
+        constant = weights @ Y / weights.sum() if self.unit else np.zeros(Y.shape[1])
+        start[:-1] = problem.columns.transposed_times(weights[:, None] * (Y - constant))
+        start[-1] = constant / self.unit if self.unit else 0.0
+        return start
 
     def _basis(self, n: int, factor: Array) -> Columns:
         """Q of the first `n` picks."""

@@ -88,6 +88,8 @@ NORMAL_MAD = 1.4826
 HUBER_DELTA = 1.345
 # Width of the smoothing of the absolute error and the pinball, in robust standard deviations.
 SMOOTHING = 0.01
+# Ridge for losses without a finite minimum.
+RIDGE = 0.01
 
 
 def _quiet() -> np.errstate:
@@ -151,6 +153,9 @@ class Loss:
         s where p(1 | x) = 1 / (1 + exp(-s f)), or the softmax of s f, is the model's own.
     task : {"classifier", "regressor", None}
         Whose loss it is; None: either's.
+    default_alpha : float
+        Ridge where the user sets none. Positive for losses without a finite minimum on classes
+        that can be separated; 0.01 was near the best held-out likelihood on four data sets.
 
     Examples
     --------
@@ -166,6 +171,7 @@ class Loss:
     coupled: ClassVar[bool] = False
     convex: ClassVar[bool] = False
     inverse_temperature: ClassVar[float | None] = None
+    default_alpha: ClassVar[float] = 0.0
     task: ClassVar[str | None] = None
 
     def value(self, Y: Array, F: Array) -> Array:
@@ -206,6 +212,7 @@ class MarginLoss(Loss):
     `_slope` and L'' as `_bend`.
     """
 
+    default_alpha = RIDGE
     task = "classifier"
 
     def value(self, Y: Array, F: Array) -> Array:
@@ -305,6 +312,7 @@ class SquaredErrorTanh(MarginLoss):
     array([[0.4225]])
     """
 
+    default_alpha = 0.0
     target: float = 0.65
 
     def __post_init__(self) -> None:
@@ -500,6 +508,7 @@ class CrossEntropy(Loss):
     coupled = True
     convex = True
     inverse_temperature = 1.0
+    default_alpha = RIDGE
     task = "classifier"
 
     def value(self, Y: Array, F: Array) -> Array:
@@ -691,6 +700,7 @@ class Poisson(Loss):
     """
 
     convex = True
+    default_alpha = RIDGE
     task = "regressor"
 
     def value(self, Y: Array, F: Array) -> Array:
@@ -726,9 +736,9 @@ class Poisson(Loss):
 class UserLoss(Loss):
     """Any object with the methods ``value``, ``gradient`` and ``curvature`` as a `Loss`.
 
-    Its attributes ``coupled``, ``convex`` and ``inverse_temperature`` and its method ``mean``
-    are used where it has them; without them the loss counts as one of separate outputs that
-    need not be convex. A loss that needs more derives from `Loss`.
+    Its attributes ``coupled``, ``convex``, ``inverse_temperature`` and ``default_alpha`` and its
+    method ``mean`` are used where it has them; without them the loss counts as one of separate
+    outputs that need not be convex. A loss that needs more derives from `Loss`.
 
     Parameters
     ----------
@@ -754,7 +764,7 @@ class UserLoss(Loss):
     loss: Any
 
     def __post_init__(self) -> None:
-        for name in ("coupled", "convex", "inverse_temperature"):
+        for name in ("coupled", "convex", "inverse_temperature", "default_alpha"):
             object.__setattr__(self, name, getattr(self.loss, name, getattr(Loss, name)))
 
     def value(self, Y: Array, F: Array) -> Array:

@@ -213,6 +213,10 @@ class Problem(NamedTuple):
         hessian[:n, :n] = 2.0 * self.alpha * (inverse.T @ inverse)
         return hessian
 
+    def objective(self, minimum: Minimum) -> float:
+        """J at a minimum."""
+        return minimum.data_loss + self.ridge(minimum.point)
+
     def data_loss(self, outputs: Array) -> float:
         """sum_i w_i L(y_i, f_i)."""
         values = self.loss.value(self.targets, outputs)
@@ -321,12 +325,14 @@ def _damped_step(
     objective: float,
 ) -> tuple[Step | None, float]:
     """A step that lowers J, and the damping for the next; None at a minimum."""
+    indefinite = False
     while damping <= MOST_DAMPING:
         step = model.solve(damping)
+        indefinite |= step is None
         decrement = 0.0 if step is None else -float((slope * step).sum())
         if step is not None and not decrement > 2.0 * SMALL_DECREMENT * objective:
-            # A strong damping makes any step small.
-            if damping <= LEAST_DAMPING:
+            # A strong damping makes any step small, but without it there may be no step.
+            if damping <= LEAST_DAMPING or indefinite:
                 return None, damping
             damping *= LEAST_DAMPING
             continue

@@ -54,7 +54,7 @@ class PathEstimator(ExpansionModel):
     dictionary: Any
     n_candidates: int | float | None
     fit_intercept: bool
-    alpha: float
+    alpha: float | str
     route: str
     random_state: Any
 
@@ -64,7 +64,8 @@ class PathEstimator(ExpansionModel):
         parameters.check_choice("route", self.route, ("auto", "gram", "direct"))
         parameters.check_choice("selection", self.selection, ("loss", "squared_error"))
         parameters.check_choice("fit_intercept", self.fit_intercept, (True, False))
-        parameters.check_real("alpha", self.alpha)
+        if not (isinstance(self.alpha, str) and self.alpha == "auto"):
+            parameters.check_real("alpha", self.alpha)
         parameters.check_integer("refit_every", self.refit_every)
         if self.fitting == "basic" and self.refit_every != 1:
             raise ValueError("refit_every has no meaning for fitting='basic', which never re-fits")
@@ -85,7 +86,12 @@ class PathEstimator(ExpansionModel):
         """How to fit: in closed form for squared error with re-fits at each step."""
         closed_form = isinstance(loss, SquaredError) and self.refit_every == 1
         rule = None if closed_form else LossRule(loss, self.refit_every, self.selection)
-        return Method(self.fitting, self.fit_intercept, self.alpha, self.route, rule)
+        ridge = self._ridge(loss)
+        return Method(self.fitting, self.fit_intercept, ridge, self.route, rule)
+
+    def _ridge(self, loss: Loss) -> float:
+        """The ridge given, or the default of the loss."""
+        return float(loss.default_alpha if self.alpha == "auto" else self.alpha)
 
     def _kernel(self, samples: Samples, gamma: Any) -> Kernel | dict[int, Kernel]:
         """The kernel, or one a class, with its numbers resolved on the rows of positive weight."""
@@ -166,7 +172,7 @@ class PathEstimator(ExpansionModel):
                 fit_intercept=self.fit_intercept,
                 basic=self.fitting == "basic",
                 loss=loss,
-                alpha=self.alpha,
+                alpha=method.alpha,
             )
         self._store_watched(fit.watched_losses)
         return self
