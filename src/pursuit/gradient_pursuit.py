@@ -86,6 +86,9 @@ __all__ = ["GradientPursuit", "LossRule", "LossSearch", "Method", "warn_unconver
 ZERO_LOSS = 1e-10
 # A gain below this share of the first step's is rounding.
 NO_GAIN = 1e-20
+# A line search ends where a Newton step gains less than this share of what the first one did;
+# with coupled outputs, whose steps cost more, sooner.
+LINE_ACCURACY, COUPLED_LINE_ACCURACY = 1e-6, 1e-2
 # Columns of a basis that is known beforehand are evaluated so many at a time.
 PANEL = 64
 
@@ -357,7 +360,8 @@ class GradientPursuit:
             held=self.held[pick] if self.basic else 0.0,
             intercept=False,
         )
-        best = minimise(problem, outputs=self.outputs, scale=self.losses[0])
+        accuracy = COUPLED_LINE_ACCURACY if self.rule.loss.coupled else LINE_ACCURACY
+        best = minimise(problem, None, self.outputs, self.losses[0], accuracy=accuracy)
         step = best.point[0] / norm
         self.outputs, self.current = best.outputs, best.data_loss
         self.lines.append(step)
@@ -374,7 +378,8 @@ class GradientPursuit:
         with blocks.blas_threads(4.0 * self.point.size * len(self.outputs)):
             best = minimise(problem, self.point, self.outputs, self.losses[0], self.preconditioner)
             if not self.rule.loss.convex:
-                other = minimise(problem, self._least_squares(problem), scale=self.losses[0])
+                start = self._least_squares(problem)
+                other = minimise(problem, start, None, self.losses[0], self.preconditioner)
                 best = min(best, other, key=problem.objective)
         self.point, self.outputs, self.current = best.point, best.outputs, best.data_loss
         self.n_unconverged += not best.converged

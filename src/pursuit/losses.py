@@ -197,8 +197,8 @@ class Loss:
         """Return the loss with numbers in place of ``"scale"``."""
         return self
 
-    def check_targets(self, Y: Array) -> None:
-        """Raise a ValueError that names y and the row if the loss is not defined there."""
+    def check_targets(self, Y: Array, name: str = "y") -> None:
+        """Raise a ValueError that names the row if the loss is not defined there."""
 
     def mean(self, F: Array) -> Array:
         """Predictions from outputs."""
@@ -720,11 +720,13 @@ class Poisson(Loss):
         """exp(f)."""
         return self.mean(F)
 
-    def check_targets(self, Y: Array) -> None:
+    def check_targets(self, Y: Array, name: str = "y") -> None:
         """Refuse negative targets."""
         rows = np.flatnonzero((Y < 0).reshape(len(Y), -1).any(axis=1))
         if len(rows):
-            raise ValueError(f"y is negative at row {rows[0]}, where loss='poisson' is not defined")
+            raise ValueError(
+                f"{name} is negative at row {rows[0]}, where loss='poisson' is not defined"
+            )
 
     def mean(self, F: Array) -> Array:
         """exp(f)."""

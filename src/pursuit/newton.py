@@ -70,7 +70,6 @@ FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-5, 1e9
 ROUNDING = 1e-14
 # The same for a preconditioner, relative to the mean curvature.
 SMALL_SHIFT = 1e-8
-TINY = float(np.finfo(float).tiny)
 # Hessians are factorised up to this number of unknowns; products serve all outputs at once.
 LARGEST_FACTOR = 1_500
 
@@ -254,6 +253,7 @@ def minimise(
     outputs: Array | None = None,
     scale: float = 0.0,
     preconditioner: Preconditioner | None = None,
+    accuracy: float = 0.0,
 ) -> Minimum:
     """Minimise J by the method at the top of this module.
 
@@ -268,7 +268,10 @@ def minimise(
     scale : float
         Loss against which `ZERO_LOSS` is measured, such as that of a constant.
     preconditioner : Preconditioner, optional
-        Factors of an earlier problem with the same or fewer columns; they are renewed as needed.
+        Inverses of an earlier problem with the same or fewer columns; they are renewed as
+        needed. None: conjugate gradients, where they are used, go without.
+    accuracy : float, default 0.0
+        End also where the decrement is below this share of the first one.
 
     Returns
     -------
@@ -291,18 +294,18 @@ def minimise(
     if outputs is None:
         outputs = problem.offset + problem.direction(x)
     loss = problem.data_loss(outputs)
-    penalty, damping = problem.ridge(x), 0.0
-    factors = preconditioner or Preconditioner()
+    penalty, damping, first = problem.ridge(x), 0.0, 0.0
     for iteration in range(MOST_ITERATIONS):
         slope = _slope(problem, x, outputs)
         if not slope.any() or loss + penalty <= ZERO_LOSS * scale:
             return Minimum(x, outputs, loss, iteration, True)
-        model = _model(problem, outputs, slope, factors)
+        model = _model(problem, outputs, slope, preconditioner)
         state = (problem, x, outputs, loss + penalty)
-        taken, damping = _damped_step(model, slope, damping, *state)
+        taken, damping = _damped_step(model, slope, damping, *state, accuracy * first)
         if taken is None:
             return Minimum(x, outputs, loss, iteration, True)
-        x, outputs, loss, penalty = taken
+        x, outputs, loss, penalty, decrement = taken
+        first = first or decrement
     return Minimum(x, outputs, loss, MOST_ITERATIONS, False)
 
 
@@ -312,7 +315,7 @@ def _slope(problem: Problem, x: Array, outputs: Array) -> Array:
     return problem.pulled_back(g) + problem.ridge_slope(x, problem.held)
 
 
-Step = tuple[Array, Array, float, float]  # point, outputs, loss, penalty
+Step = tuple[Array, Array, float, float, float]  # point, outputs, loss, penalty, decrement
 
 
 def _damped_step(
@@ -323,16 +326,19 @@ def _damped_step(
     x: Array,
     outputs: Array,
     objective: float,
+    least: float,
 ) -> tuple[Step | None, float]:
     """A step that lowers J, and the damping for the next; None at a minimum."""
-    indefinite = False
+    failed = False
     while damping <= MOST_DAMPING:
         step = model.solve(damping)
-        indefinite |= step is None
         decrement = 0.0 if step is None else -float((slope * step).sum())
-        if step is not None and not decrement > 2.0 * SMALL_DECREMENT * objective:
-            # A strong damping makes any step small, but without it there may be no step.
-            if damping <= LEAST_DAMPING or indefinite:
+        if step is not None and not decrement > max(2.0 * SMALL_DECREMENT * objective, least):
+            # Poor factors make a step small, and so does a strong damping, without which there
+            # may be no step.
+            if model.renew():
+                continue
+            if damping <= LEAST_DAMPING or failed:
                 return None, damping
             damping *= LEAST_DAMPING
             continue
@@ -340,6 +346,7 @@ def _damped_step(
             taken, length = _search(problem, x, outputs, step, objective, decrement)
             if taken is not None:
                 return taken, _relaxed(damping) if length >= 0.5 else damping
+        failed = True
         damping = max(10.0 * damping, FIRST_DAMPING)
     return None, damping
 
@@ -359,7 +366,7 @@ def _search(
         point, moved = x + length * step, outputs + length * change
         loss, penalty = problem.data_loss(moved), problem.ridge(point)
         if loss + penalty < objective - SUFFICIENT_DECREASE * length * decrement:
-            return (point, moved, loss, penalty), length
+            return (point, moved, loss, penalty, decrement), length
         length /= 2.0
     return None, 0.0
 
@@ -372,6 +379,9 @@ class _Model(Protocol):
 
         The damping is relative to the curvature, see `_size`.
         """
+
+    def renew(self) -> bool:
+        """Take what was left from an earlier point at this one; False if there is nothing."""
 
 
 def _size(problem: Problem, curvature: float, slope: Array) -> float:
@@ -388,7 +398,7 @@ def _model(
     problem: Problem,
     outputs: Array,
     slope: Array,
-    preconditioner: Preconditioner,
+    preconditioner: Preconditioner | None,
 ) -> _Model:
     """Hessians in memory, or their products alone."""
     if not problem.loss.coupled and slope.size <= LARGEST_FACTOR:
@@ -418,6 +428,10 @@ class _Factorised:
             step[:, t] = -cho_solve((factor, False), self.slope[:, t], check_finite=False)
         return step
 
+    def renew(self) -> bool:
+        """Nothing is left from an earlier point."""
+        return False
+
 
 class Preconditioner:
     """Inverses of the diagonal blocks of a Hessian; one object serves many re-fits.
@@ -443,7 +457,8 @@ class Preconditioner:
             curvature[:, t] = curvature_product(unit)[:, t]
         curvature = np.maximum(curvature, 0.0) * problem.weights[:, None]
         blocks = _diagonal_blocks(problem, curvature)
-        self.scale = np.array([block.diagonal().mean() for block in blocks]) + TINY
+        means = np.array([block.diagonal().mean() for block in blocks])
+        self.scale = np.where(means > 0, means, 1.0)
         # The constant first: it stays where it is when columns are added.
         order = np.roll(np.arange(len(blocks[0])), 1)
         self.inverses = np.empty((n_outputs, len(order), len(order)))
@@ -490,12 +505,25 @@ class _Products:
         problem: Problem,
         outputs: Array,
         slope: Array,
-        preconditioner: Preconditioner,
+        preconditioner: Preconditioner | None,
     ) -> None:
         self.problem, self.slope = problem, slope
         self.product = problem.loss.curvature_product(problem.targets, outputs)
         self.preconditioner = preconditioner
-        preconditioner.update(problem, self.product)
+        self.fresh = preconditioner is None or preconditioner.stale
+        if preconditioner:
+            preconditioner.update(problem, self.product)
+            self.curvature = float(preconditioner.scale.max())
+        else:
+            self.curvature = abs(float((slope * self.times(slope)).sum() / (slope * slope).sum()))
+
+    def renew(self) -> bool:
+        """Take the preconditioner at this point."""
+        if self.fresh or self.preconditioner is None:
+            return False
+        self.fresh = self.preconditioner.stale = True
+        self.preconditioner.update(self.problem, self.product)
+        return True
 
     def times(self, v: Array) -> Array:
         """Hess v."""
@@ -505,15 +533,17 @@ class _Products:
 
     def solve(self, damping: float) -> Array | None:
         """Solve for all outputs at once."""
-        curvature = float(self.preconditioner.scale.max())
-        shift = damping * _size(self.problem, curvature, self.slope)
+        shift = damping * _size(self.problem, self.curvature, self.slope)
+        # The damping bounds the condition by itself, and the factors do not hold it.
+        factors = self.preconditioner if damping == 0.0 else None
         solution, n_products = conjugate_gradients(
             lambda v: self.times(v) + shift * v,
             -self.slope,
             FORCING,
-            self.preconditioner.solve,
+            factors.solve if factors else np.copy,
         )
-        self.preconditioner.count(n_products)
+        if factors:
+            factors.count(n_products)
         return solution
 
 
@@ -534,7 +564,7 @@ def conjugate_gradients(
     direction = precondition(residual)
     energy = float((residual * direction).sum())
     target = tolerance * tolerance * energy
-    for n_products in range(1, min(MOST_PRODUCTS, right.size) + 1):
+    for n_products in range(1, min(MOST_PRODUCTS, 2 * right.size) + 1):
         image = product(direction)
         bend = float((direction * image).sum())
         if bend <= 0.0:

@@ -70,17 +70,28 @@ class PathEstimator(ExpansionModel):
         if self.fitting == "basic" and self.refit_every != 1:
             raise ValueError("refit_every has no meaning for fitting='basic', which never re-fits")
 
-    def _loss(self, samples: Samples, budgets: list[int]) -> Loss:
-        """The loss, with its numbers resolved on the training targets."""
-        loss = resolve_loss(
+    def _read_for_loss(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, list[int]]:
+        """Checked rows and budgets; targets for which the loss is defined."""
+        samples = self._read(X, y, sample_weight)
+        budgets = self._budgets(samples.Y.shape[1])
+        used = samples.weights > 0
+        # Rows of weight zero may hold anything; the others keep their numbers.
+        targets = np.where(used[:, None], samples.Y, samples.Y[used][:1])
+        self._named_loss(samples, budgets).check_targets(targets)
+        return samples, budgets
+
+    def _named_loss(self, samples: Samples, budgets: list[int]) -> Loss:
+        """The loss that the user names."""
+        return resolve_loss(
             self.loss,
             classifier=is_classifier(self),
             n_outputs=samples.Y.shape[1],
             one_basis=len(budgets) == 1,
         )
-        rows = samples.weights > 0
-        loss.check_targets(samples.Y)
-        return loss.resolved(samples.Y[rows], samples.weights[rows])
+
+    def _loss(self, samples: Samples, budgets: list[int]) -> Loss:
+        """The loss, with its numbers resolved on the training targets."""
+        return self._named_loss(samples, budgets).resolved(samples.Y, samples.weights)
 
     def _method(self, loss: Loss) -> Method:
         """How to fit: in closed form for squared error with re-fits at each step."""
@@ -216,8 +227,7 @@ class HeldOutEstimator(PathEstimator):
             If a parameter or the data are invalid; the message names the parameter or row.
         """
         self._check_parameters()
-        samples = self._read(X, y, sample_weight)
-        budgets = self._budgets(samples.Y.shape[1])
+        samples, budgets = self._read_for_loss(X, y, sample_weight)
         if self.early_stopping is not True and not (X_val is None and y_val is None):
             raise ValueError("X_val and y_val are only used with early_stopping=True")
         validation = self._read_validation(X_val, y_val, samples.Y.shape[1])
@@ -286,7 +296,7 @@ class HeldOutEstimator(PathEstimator):
             )
         if validation is None:
             return Stopping(tol=tol)
-        loss.check_targets(validation.Y)
+        loss.check_targets(validation.Y, "y_val")
         return Stopping(
             lambda path, atoms, support: held_out_losses(path, atoms, validation, loss),
             patience,
@@ -333,8 +343,7 @@ class CrossValidatedEstimator(PathEstimator):
             If a parameter or the data are invalid; the message names the parameter or row.
         """
         self._check_parameters()
-        samples = self._read(X, y, sample_weight)
-        budgets = self._budgets(samples.Y.shape[1])
+        samples, budgets = self._read_for_loss(X, y, sample_weight)
         splits = index_splits(self.cv, samples, classifier=is_classifier(self))
         self.gammas_ = gamma_grid(self.gammas, self.kernel, self.gamma, samples)
         rows = np.flatnonzero(samples.weights > 0)
