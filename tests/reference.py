@@ -11,7 +11,7 @@ output, `weights` are one number a row, `alpha` is the ridge on the coefficients
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 # A gain within this share of the best one is a tie; the lowest index wins.
 TIE = 1e-9
@@ -246,6 +246,119 @@ def _together(paths, taken, mean, earlier):
     for t, part in enumerate(parts):
         coefficients[t, [order.index(k) for k in part.support]] = part.coefficients[0]
     return Model(order, coefficients, np.concatenate([part.intercept for part in parts]))
+
+
+# Other losses (section 3). Each is a pair of functions of targets and outputs: the loss of each
+# entry (of each row for the cross-entropy), and its derivative in the outputs.
+
+
+def _softmax(F):
+    powers = np.exp(F)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+LOSSES = {
+    "squared_error": (lambda Y, F: (Y - F) ** 2, lambda Y, F: 2 * (F - Y)),
+    "squared_error_tanh": (
+        lambda Y, F: (np.tanh(F) - 0.65 * Y) ** 2,
+        lambda Y, F: 2 * (np.tanh(F) - 0.65 * Y) * (1 - np.tanh(F) ** 2),
+    ),
+    "exponential": (lambda Y, F: np.exp(-Y * F), lambda Y, F: -Y * np.exp(-Y * F)),
+    "squared_hinge": (
+        lambda Y, F: np.maximum(0, 1 - Y * F) ** 2,
+        lambda Y, F: -2 * Y * np.maximum(0, 1 - Y * F),
+    ),
+    "log_loss": (lambda Y, F: np.log(1 + np.exp(-Y * F)), lambda Y, F: -Y / (1 + np.exp(Y * F))),
+    "cross_entropy": (
+        lambda Y, F: -np.log(np.sum(_softmax(F) * (Y > 0), axis=1)),
+        lambda Y, F: _softmax(F) - (Y > 0),
+    ),
+    "huber": (
+        lambda Y, F: np.where(np.abs(F - Y) <= 1, (F - Y) ** 2 / 2, np.abs(F - Y) - 0.5),
+        lambda Y, F: np.clip(F - Y, -1, 1),
+    ),
+    "poisson": (
+        lambda Y, F: np.exp(F) - Y * F + np.where(Y > 0, Y * np.log(np.maximum(Y, 1)) - Y, 0),
+        lambda Y, F: np.exp(F) - Y,
+    ),
+}
+
+
+def _minimum(loss, E, Y, weights, fixed, held, alpha, intercept, starts):
+    """The lowest sum_i w_i L(y_i, fixed_i + E_i a + b) + alpha |held + a|^2; eq. 10 or 11."""
+    value, gradient = loss
+    shape = (E.shape[1] + intercept, Y.shape[1])
+    design = np.hstack([E, np.ones((len(E), 1))]) if intercept else E
+
+    def function(x):
+        x = x.reshape(shape)
+        F = fixed + design @ x
+        a = np.zeros(shape)
+        a[: E.shape[1]] = held + x[: E.shape[1]]
+        total = np.sum(weights * value(Y, F).reshape(len(Y), -1).sum(axis=1))
+        slope = design.T @ (weights[:, None] * gradient(Y, F)) + 2 * alpha * a
+        return total + alpha * np.sum(a**2), slope.ravel()
+
+    lowest = None
+    for start in starts:
+        found = minimize(function, start.ravel(), method="BFGS", jac=True, options={"gtol": 1e-8})
+        if lowest is None or found.fun < lowest.fun:
+            lowest = found
+    x = lowest.x.reshape(shape)
+    return (x[:-1], x[-1]) if intercept else (x, np.zeros(Y.shape[1]))
+
+
+def gradient_pursuit(
+    loss, D, Y, weights, n_steps, every=1, alpha=0.0, intercept=True, fitting="backfit", convex=True
+):
+    """Figure 4, with the constant always in the expansion; the models after 1, 2, ... steps.
+
+    For a loss that is not convex the start is the mean of the targets, and each full re-fit is
+    tried from least squares as well. "basic" never re-fits; "prefit" measures the atoms by what
+    of them is outside the span of those chosen.
+    """
+    E = _deviations(D, weights, intercept)
+    mean_d = np.average(D, axis=0, weights=weights) if intercept else np.zeros(D.shape[1])
+    level = np.average(Y, axis=0, weights=weights) if intercept else np.zeros(Y.shape[1])
+    if intercept and convex:
+        none = E[:, :0]
+        _, level = _minimum(loss, none, Y, weights, 0.0, 0.0, 0.0, True, [level])
+    a = np.zeros((D.shape[1], Y.shape[1]))
+    own = _squared_norms(D, weights, intercept)
+    models, order = [], []
+    for n in range(1, n_steps + 1):
+        R = -weights[:, None] * loss[1](Y, E @ a + level)
+        if fitting == "basic":
+            free = (own > 0) & ~(_copies(D, order) & ~np.isin(np.arange(len(own)), order))
+            products = E.T @ R - 2 * alpha * a
+        else:
+            free = _independent(D, weights, order, alpha, intercept)
+            products = E.T @ R
+        norms = own
+        if fitting == "prefit":
+            span = fit(D, D, weights, order, alpha, intercept)
+            norms = np.sum(weights[:, None] * (D - span.values(D)) ** 2, axis=0)
+            norms = norms + alpha * np.sum(span.coefficients**2, axis=1)
+        gains = np.full(len(own), -np.inf)
+        gains[free] = (np.sum(products**2, axis=1) / (norms + alpha))[free]
+        g = _first_best(gains)
+        order = order if g in order else [*order, g]
+        if fitting != "basic" and (n % every == 0 or n == n_steps):
+            starts = [np.vstack([a[order], level]) if intercept else a[order]]
+            if not convex:
+                squares = fit(E, Y, weights, order, alpha, intercept)
+                constant = [squares.intercept] if intercept else []
+                starts.append(np.vstack([squares.coefficients.T, *constant]))
+            a[order], level = _minimum(
+                loss, E[:, order], Y, weights, 0.0, 0.0, alpha, intercept, starts
+            )
+        else:
+            start = [np.zeros((1, Y.shape[1]))]
+            current = E @ a + level
+            step, _ = _minimum(loss, E[:, [g]], Y, weights, current, a[[g]], alpha, False, start)
+            a[g] += step[0]
+        models.append(Model(list(order), a[order].T.copy(), level - mean_d @ a))
+    return models
 
 
 # Model choice by brute force.
