@@ -18,7 +18,9 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
 from pursuit.backend import Array
+from pursuit.losses import Loss, SquaredError
 from pursuit.parameters import signed_targets
+from pursuit.path_losses import row_losses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +58,8 @@ class PursuitPathDisplay:
         Number of kernel functions of the fitted model, which the marker names.
     name : str, default=None
         Title.
+    loss_name : str, default="Mean squared error"
+        What the vertical axis shows.
 
     Attributes
     ----------
@@ -98,6 +102,7 @@ class PursuitPathDisplay:
         n_iter: int | None = None,
         n_components: int | None = None,
         name: str | None = None,
+        loss_name: str = "Mean squared error",
     ) -> None:
         self.train_loss = train_loss
         self.validation_loss = validation_loss
@@ -107,6 +112,7 @@ class PursuitPathDisplay:
         self.n_iter = n_iter
         self.n_components = n_components
         self.name = name
+        self.loss_name = loss_name
 
     @classmethod
     def from_estimator(
@@ -163,6 +169,7 @@ class PursuitPathDisplay:
             n_iter=estimator.n_iter_,
             n_components=estimator.n_components_,
             name=kind if name is None else name,
+            loss_name=_loss_name(estimator.loss_),
         )
         return display.plot(ax, log=log, **line_kw)
 
@@ -195,7 +202,7 @@ class PursuitPathDisplay:
         same = self.n_iter is None or self.n_iter == self.n_components
         self.ax_.set(
             xlabel="Number of kernel functions" if same else "Step",
-            ylabel="Mean squared error",
+            ylabel=self.loss_name,
             title=self.name or "",
         )
         self.ax_.margins(x=0.02)
@@ -562,13 +569,17 @@ def _plain_ticks(ax: Axes) -> None:
 
 
 def _staged_loss(estimator: Any, X: Any, y: Any) -> Array:
-    """Mean squared error on some rows after 1, 2, ... steps, as the estimator's own losses."""
+    """Mean loss on some rows after 1, 2, ... steps, as the estimator's own losses."""
     check_consistent_length(X, y)
-    if is_classifier(estimator):
-        targets, stages = _signs(estimator, y), estimator.staged_decision_function(X)
-    else:
-        targets, stages = np.asarray(y, dtype=float), estimator.staged_predict(X)
-    return np.array([np.mean((targets.reshape(stage.shape) - stage) ** 2) for stage in stages])
+    targets = _signs(estimator, y) if is_classifier(estimator) else np.asarray(y, dtype=float)
+    stages = estimator.staged_outputs(X)
+    targets = targets.reshape(len(targets), -1)
+    return np.array([row_losses(estimator.loss_, targets, stage).mean() for stage in stages])
+
+
+def _loss_name(loss: Loss) -> str:
+    """What the vertical axis shows."""
+    return "Mean squared error" if isinstance(loss, SquaredError) else f"Mean loss, {loss}"
 
 
 def _signs(classifier: Any, y: Any) -> Array:

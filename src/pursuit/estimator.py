@@ -18,7 +18,7 @@ from pursuit.calibration import probabilities
 from pursuit.expansion import CoefficientPath, KernelExpansion, staged_values
 from pursuit.gram import Samples
 from pursuit.kernels import Precomputed, is_precomputed
-from pursuit.losses import Loss, Poisson
+from pursuit.losses import LOSSES, Loss, Poisson
 from pursuit.parameters import (
     check_choice,
     check_integer,
@@ -128,8 +128,19 @@ class ExpansionModel(BaseEstimator):
             )
         return self.path_
 
-    def _staged_outputs(self, X: Any) -> Iterator[Array]:
-        """Outputs after 1, 2, ... steps on checked rows."""
+    def staged_outputs(self, X: Any) -> Iterator[Array]:
+        """Outputs of the expansion after 1, 2, ... steps.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Yields
+        ------
+        outputs : ndarray of shape (n_samples, n_outputs)
+            What the loss sees: decision values, or the predictions before the link of the loss.
+        """
         path = self._require_path()
         rows = self._validated(X)
         atoms = self.expansion_.atoms
@@ -182,6 +193,8 @@ class ExpansionModel(BaseEstimator):
 
     n_components: Any
     stop_reason_: str
+    # What models of version 0.1.0 were fitted under.
+    loss_: Loss = LOSSES["squared_error"]
 
 
 class ExpansionClassifier(ExpansionModel):
@@ -312,7 +325,7 @@ class ExpansionClassifier(ExpansionModel):
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
             As `decision_function` of ``truncate(n)``.
         """
-        for outputs in self._staged_outputs(X):
+        for outputs in self.staged_outputs(X):
             yield _squeeze_binary(outputs)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
@@ -328,7 +341,7 @@ class ExpansionClassifier(ExpansionModel):
         y : ndarray of shape (n_samples,)
             As `predict` of ``truncate(n)``.
         """
-        for outputs in self._staged_outputs(X):
+        for outputs in self.staged_outputs(X):
             yield self._labels(outputs)
 
     def _labels(self, outputs: Array) -> Array:
@@ -343,7 +356,6 @@ class ExpansionRegressor(ExpansionModel):
     """Prediction of numbers: one column a target, or a vector for a 1-d target."""
 
     loss: Any
-    loss_: Loss
     _one_dimensional: bool
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
@@ -396,7 +408,7 @@ class ExpansionRegressor(ExpansionModel):
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             As `predict` of ``truncate(n)``.
         """
-        for outputs in self._staged_outputs(X):
+        for outputs in self.staged_outputs(X):
             yield self._shaped(outputs)
 
     def _shaped(self, outputs: Array) -> Array:
