@@ -58,11 +58,11 @@ class PursuitPathDisplay:
         Number of kernel functions of the fitted model, which the marker names.
     name : str, default=None
         Title.
-    loss_name : str, default="Mean squared error"
-        What the vertical axis shows.
 
     Attributes
     ----------
+    loss_name : str
+        What the vertical axis shows, "Mean squared error" unless it is set.
     ax_ : matplotlib Axes
         The axes drawn on.
     figure_ : matplotlib Figure
@@ -91,6 +91,8 @@ class PursuitPathDisplay:
     >>> plt.show()
     """
 
+    loss_name = "Mean squared error"
+
     def __init__(
         self,
         *,
@@ -102,7 +104,6 @@ class PursuitPathDisplay:
         n_iter: int | None = None,
         n_components: int | None = None,
         name: str | None = None,
-        loss_name: str = "Mean squared error",
     ) -> None:
         self.train_loss = train_loss
         self.validation_loss = validation_loss
@@ -112,7 +113,6 @@ class PursuitPathDisplay:
         self.n_iter = n_iter
         self.n_components = n_components
         self.name = name
-        self.loss_name = loss_name
 
     @classmethod
     def from_estimator(
@@ -169,8 +169,8 @@ class PursuitPathDisplay:
             n_iter=estimator.n_iter_,
             n_components=estimator.n_components_,
             name=kind if name is None else name,
-            loss_name=_loss_name(estimator.loss_),
         )
+        display.loss_name = _loss_name(estimator.loss_)
         return display.plot(ax, log=log, **line_kw)
 
     def plot(self, ax: Axes | None = None, *, log: bool | str = "auto", **line_kw: Any) -> Self:
