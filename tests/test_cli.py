@@ -13,6 +13,7 @@ import time
 import zipfile
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,8 @@ import pytest
 
 import pursuit
 from pursuit import cli, table_model
+from pursuit.kernels import RBF
+from pursuit.losses import LOSSES
 from pursuit.tables import read
 
 
@@ -245,6 +248,127 @@ def test_info_of_a_model_that_python_saved(run):
     assert err == "m holds an estimator alone, not the columns of a table; use pursuit.load\n"
 
 
+def visits(n=90, seed=0):
+    """A table of small counts whose mean follows the hour."""
+    rng = np.random.default_rng(seed)
+    hours = rng.uniform(0, 6, n)
+    counts = rng.poisson(np.exp(1 + np.sin(hours)))
+    return "hour,visits\n" + "".join(f"{a},{b}\n" for a, b in zip(hours, counts, strict=True))
+
+
+def test_the_command_line_knows_every_loss():
+    assert get_args(cli.LossName) == tuple(LOSSES)
+
+
+MEASURED = {
+    "huber": ("mean absolute error", "the median", r"Huber\(delta=[0-9.]+\)"),
+    "absolute_error": ("mean absolute error", "the median", r"AbsoluteError\("),
+    "quantile": ("mean pinball loss", "the 0.5 quantile", r"Quantile\(quantile=0.5,"),
+    "poisson": ("mean Poisson deviance", "the mean", r"Poisson\(\)"),
+}
+
+
+@pytest.mark.parametrize("loss", MEASURED)
+def test_a_loss_for_numbers_takes_counts_as_numbers_and_measures_by_itself(run, loss):
+    write("a.csv", visits())
+    options = ("--target", "visits", "--output", "m", "--loss", loss)
+    code, out, err = run("fit", "a.csv", *options, "--n-components", "4", "--gamma", "0.5")
+    assert (code, err) == (0, "")
+    name, constant, shown = MEASURED[loss]
+    error, baseline = re.search(rf"{name} +([0-9.]+) +([0-9.]+)", out).groups()
+    assert float(error) < 0.8 * float(baseline)
+    assert constant in out
+    assert re.search(rf"loss +{shown}", out)
+    assert name in run("score", "m", "a.csv")[1]
+    assert re.search(rf"loss +{shown}", run("info", "m")[1])
+
+
+def test_a_loss_for_classes_and_its_ridge(run):
+    write("a.csv", people(60))
+    options = ("--target", "income", "--output", "m", "--loss", "log_loss", *QUICK)
+    code, out, _ = run("fit", "a.csv", *options)
+    assert (code, bool(re.search(r"error +[0-9.]+ %", out))) == (0, True)
+    assert re.search(r"loss +LogLoss\(\)", out)
+    automatic = pursuit.load("m")
+    run("fit", "a.csv", *options, "--alpha", "10")
+    given = pursuit.load("m")
+    assert (automatic.alpha, given.alpha) == ("auto", 10.0)
+    assert np.abs(given.dual_coef_).max() < 0.5 * np.abs(automatic.dual_coef_).max()
+
+
+def test_the_level_of_a_quantile(run):
+    write("a.csv", visits())
+    options = ("--target", "visits", "--output", "m", "--loss", "quantile")
+    code, out, err = run("fit", "a.csv", *options, "-n", "5", "--gamma", "2", "--quantile", "0.9")
+    assert (code, err) == (0, "")
+    assert "the 0.9 quantile" in out
+    y = read("a.csv").frame["visits"].cast(pl.Float64).to_numpy()
+    run("predict", "m", "a.csv", "--output", "p.csv")
+    predicted = np.array([float(row["prediction"]) for row in predictions("p.csv")])
+    assert 0.85 < np.mean(y <= predicted + 0.1) < 1.0
+
+
+NEGATIVE = visits().replace("\n", "\n1.5,\n", 1) + "2.5,-3\n"
+
+
+def test_counts_below_zero_are_told_with_their_place(run):
+    write("a.csv", visits())
+    write("bad.csv", NEGATIVE)
+    options = ("--target", "visits", "--output", "m", "--loss", "poisson", *QUICK)
+    message = "bad.csv:93: column 'visits': -3 is below zero, where the Poisson loss is not defined"
+    note = "note: bad.csv:2: no target; 1 such rows are left out, this is the first"
+    expected = (3, "", f"{note}\n{message}\n")
+    assert run("fit", "bad.csv", *options) == expected
+    assert run("fit", "a.csv", *options, "--test", "bad.csv") == expected
+    assert not os.path.exists("m")
+    assert run("fit", "a.csv", *options)[0] == 0
+    assert run("score", "m", "bad.csv") == expected
+    np.savez("bad.npz", X=np.arange(4.0)[:, None], y=np.array([1.0, 2.0, -1.0, 0.0]))
+    message = (
+        "bad.npz: row 3: column 'y': -1 is below zero, where the Poisson loss is not defined\n"
+    )
+    assert run("fit", "bad.npz", *options[2:]) == (3, "", message)
+
+
+def trend(X):
+    return X[:, 0]
+
+
+def test_info_of_a_mixed_dictionary_with_functions(run, monkeypatch):
+    X = np.linspace(0, 6, 40)[:, None]
+    parts = [RBF(0.5), RBF(8.0), {"trend": trend, "square": lambda X: X[:, 0] ** 2}]
+    model = pursuit.KernelMatchingPursuitRegressor(12, dictionary=parts, loss="huber")
+    model.fit(X, X[:, 0] + np.sin(8 * X[:, 0]))
+    names = model.component_names_
+    assert {"trend", "RBF(gamma=8.0)"} <= set(names)
+    pursuit.save(model, "m")
+    out = run("info", "m")[1]
+    for name in set(names):
+        assert f"{names.count(name)} of {name} " in out
+    assert re.search(r"loss +Huber\(delta=", out)
+    monkeypatch.setattr(cli, "MOST_KINDS", 1)
+    first = max(names.count(name) for name in names)
+    assert f"{12 - first} of {len(set(names)) - 1} other kinds" in run("info", "m")[1]
+
+
+STOPPED = {True: "held-out loss", "loo": "leave-one-out loss", "bound": "bound"}
+
+
+@pytest.mark.parametrize("rule", STOPPED)
+def test_info_shows_what_early_stopping_followed(run, rule):
+    X = np.linspace(0, 6, 60)[:, None]
+    model = pursuit.KernelMatchingPursuitRegressor(9, early_stopping=rule, random_state=0)
+    pursuit.save(model.fit(X, np.sin(X[:, 0]) + 0.3 * np.cos(97 * X[:, 0])), "m")
+    out = run("info", "m")[1]
+    followed = {
+        "held-out loss": "validation_loss_path_",
+        "leave-one-out loss": "leave_one_out_loss_path_",
+        "bound": "bound_path_",
+    }[STOPPED[rule]]
+    assert f"training loss   {STOPPED[rule]}" in out
+    assert re.search(rf"^ +1 +[0-9.]+ +{getattr(model, followed)[0]:.4g} *$", out, re.MULTILINE)
+
+
 def test_columns_dropped_taken_as_text_and_left_alone(run):
     rows = "".join(f"{i % 5},{i},{i % 2}\n" for i in range(40))
     write("a.csv", "code,id,y\n" + rows)
@@ -451,6 +575,7 @@ USAGE = {
     "negative gamma": ("fit", "a.csv", "--target", "y", "--output", "m", "--gamma", "-1"),
     "unknown task": ("fit", "a.csv", "--target", "y", "--output", "m", "--task", "ranking"),
     "unknown kernel": ("fit", "a.csv", "--target", "y", "--output", "m", "--kernel", "rbff"),
+    "unknown loss": ("fit", "a.csv", "--target", "y", "--output", "m", "--loss", "hubr"),
     "no number": ("fit", "a.csv", "--target", "y", "--output", "m", "--alpha", "x"),
 }
 
@@ -463,6 +588,8 @@ def test_wrong_usage(run, case):
     assert os.listdir() == ["a.csv"]
 
 
+AS_CLASSES = ("--task", "classification")
+LEVEL = ("--loss", "quantile", "--quantile")
 OWN_USAGE = {
     "no target": (
         ("fit", "a.csv", "--output", "m"),
@@ -473,6 +600,29 @@ OWN_USAGE = {
         "--output: the folder no does not exist",
     ),
     "a folder": (("fit", "a.csv", "--target", "y", "--output", "."), "--output: . is a folder"),
+    "a loss for numbers": (
+        ("fit", "a.csv", "--target", "y", "--output", "m", "--loss", "huber", *AS_CLASSES),
+        "--loss huber: the target 'y' is taken as classes (--task regression would change that), "
+        "for which there are squared_error, squared_error_tanh, exponential, logit_boost, doom2, "
+        "smooth_hinge, squared_hinge, log_loss",
+    ),
+    "a loss for classes": (
+        ("fit", "a.csv", "--target", "x", "--output", "m", "--loss", "log_loss"),
+        "--loss log_loss: the target 'x' is taken as numbers (--task classification would change "
+        "that), for which there are squared_error, huber, absolute_error, quantile, poisson",
+    ),
+    "a level without a quantile": (
+        ("fit", "a.csv", "--target", "y", "--output", "m", "--quantile", "0.5"),
+        "--quantile goes with --loss quantile only",
+    ),
+    "a level too high": (
+        ("fit", "a.csv", "--target", "y", "--output", "m", *LEVEL, "1"),
+        "--quantile must lie between 0 and 1, got 1",
+    ),
+    "a level too low": (
+        ("fit", "a.csv", "--target", "y", "--output", "m", *LEVEL, "0"),
+        "--quantile must lie between 0 and 1, got 0",
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 """Choice of gamma and size, and the errors that are reported."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,17 @@ from sklearn.model_selection import cross_val_score
 from pursuit import KernelMatchingPursuitRegressor, table_fit
 from pursuit.folds import GAMMA_FACTORS
 from pursuit.kernels import scale_gamma
-from pursuit.table_fit import Settings, fit, folds, held_out_error, measure, search
+from pursuit.losses import AbsoluteError, Huber, Poisson, Quantile, SquaredError
+from pursuit.table_fit import (
+    Settings,
+    fit,
+    folds,
+    held_out_error,
+    mean_deviance,
+    measure,
+    search,
+    yardstick,
+)
 from pursuit.table_model import learn_layout
 from pursuit.tables import DataError, Matrix
 
@@ -168,16 +179,60 @@ def test_errors_stand_beside_those_of_the_baseline():
     layout, _ = learn_layout(data, "y")
     model = fit(data, y, layout, Settings("classification", 3, 1.0), track)[0]
     assert model.layout.baseline == "b"
-    measured = measure(y, np.array(["a", "a", "b", "c"]), model.layout)
+    measured = measure(y, np.array(["a", "a", "b", "c"]), model)
     assert (measured.error, measured.baseline, measured.n_rows) == (0.25, 0.5, 4)
     y = np.array([0.5, 1.0, 3.0, 3.5])
     data = Matrix("a.npz", np.arange(4.0)[:, None], y)
     layout, _ = learn_layout(data, "y")
     model = fit(data, y, layout, Settings("regression", 2, 1.0), track)[0]
     assert model.layout.baseline == 2.0
-    measured = measure(y, y + 1, model.layout)
+    measured = measure(y, y + 1, model)
     assert measured.error == 1.0
     assert measured.baseline == pytest.approx(y.std())
+
+
+def test_the_loss_and_its_ridge_reach_the_estimators():
+    plain = Settings("regression").estimator(100, 1.0, 5)
+    assert (plain.loss, plain.alpha, plain.selection) == ("squared_error", "auto", "loss")
+    assert plain.refit_every == 1
+    given = Settings("regression", alpha=0.0, loss="huber")
+    for model in (given.estimator(100, 1.0, 5), given.cross_validated(100, 1.0, 5)):
+        assert (model.loss, model.alpha, model.selection) == ("huber", 0.0, "squared_error")
+        assert model.refit_every == table_fit.REFIT_EVERY
+
+
+YARDSTICKS = {
+    "squared_error": (SquaredError(), 2.0, np.sqrt(0.25 * (1 + 1 + 4 + 0))),
+    "huber": (Huber(), 1.5, 1.0),
+    "absolute_error": (AbsoluteError(), 1.5, 1.0),
+    # 0.9 * 1 for the one below its target, 0.1 * (1 + 2) for the two above
+    "quantile": (Quantile(0.9), 4.1, 0.25 * (0.9 + 0.1 + 0.2)),
+    "poisson": (Poisson(), 2.0, 0.5 * (np.log(0.5) + 1 + 2 * np.log(2) - 1 + 2)),
+}
+
+
+@pytest.mark.parametrize("name", YARDSTICKS)
+def test_a_loss_brings_its_own_error_and_constant(name):
+    loss, constant, expected = YARDSTICKS[name]
+    y = np.array([1.0, 2.0, 0.0, 5.0])
+    measure = yardstick("regression", SimpleNamespace(loss_=loss))
+    assert measure.best(y) == pytest.approx(constant)
+    predicted = np.array([2.0, 1.0, 2.0, 5.0])
+    assert measure.error(y, predicted) == pytest.approx(expected)
+
+
+def test_a_count_predicted_as_zero_has_a_finite_deviance():
+    assert np.isfinite(mean_deviance(np.array([1.0, 0.0]), np.zeros(2)))
+
+
+def test_counts_below_zero_are_refused_for_poisson_only():
+    data = Matrix("a.npz", np.ones((3, 1)), np.array([0.0, -2.0, -1.0]))
+    layout, _ = learn_layout(data, "y", task="regression")
+    for loss in ("huber", Quantile(0.3)):
+        table_fit.check_targets(data, data.y, layout, loss)
+    for loss in ("poisson", Poisson()):
+        with pytest.raises(DataError, match=r"^a.npz: row 2: column 'y': -2 is below zero"):
+            table_fit.check_targets(data, data.y, layout, loss)
 
 
 def test_the_held_out_error_is_that_of_refits():

@@ -16,15 +16,18 @@ import csv
 import inspect
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, TypeAlias, get_type_hints
 
 NEEDED = ("typer", "rich", "polars", "skrub", "skops")
+# So many kinds of vectors are told one by one.
+MOST_KINDS = 12
 EXIT_USAGE, EXIT_DATA, EXIT_INTERRUPTED = 2, 3, 130
 INSTALL = "the command line needs its extra packages: pip install 'pursuit[cli]'"
 
@@ -47,6 +50,22 @@ def option(text: str, *names: str, default: Any = MISSING, **settings: Any) -> A
 
 
 EXISTING = {"exists": True, "dir_okay": False}
+
+# The names of `pursuit.losses.LOSSES`, as the command line shows them.
+LossName: TypeAlias = Literal[
+    "squared_error",
+    "squared_error_tanh",
+    "exponential",
+    "logit_boost",
+    "doom2",
+    "smooth_hinge",
+    "squared_hinge",
+    "log_loss",
+    "huber",
+    "absolute_error",
+    "quantile",
+    "poisson",
+]
 
 
 @dataclass
@@ -71,7 +90,19 @@ class Fit:
     kernel: Literal["rbf", "laplacian", "linear", "poly", "sigmoid", "cosine"] = option(
         "Kernel function.", default="rbf"
     )
-    alpha: float = option("Ridge on the coefficients.", default=0.0, min=0.0)
+    loss: LossName = option(
+        "What the fit minimises. For classes and numbers: squared_error; for numbers: huber, "
+        "absolute_error, quantile, poisson; for classes: the others.",
+        default="squared_error",
+    )
+    quantile: float | None = option(
+        "With --loss quantile: the level, by default 0.5, the median.", default=None
+    )
+    alpha: float | None = option(
+        "Ridge on the coefficients; by default 0, or 0.01 where the loss needs one.",
+        default=None,
+        min=0.0,
+    )
     n_candidates: int | None = option(
         "Random training rows that may become vectors; by default at most 2000.",
         default=None,
@@ -95,18 +126,21 @@ class Fit:
         from pursuit.table_model import matching
 
         _require_folder(self.output)
+        loss = self._loss()
         data, y, layout = self._learn(tables.read(self.data))
         test = self.test and _labelled(tables.read(self.test), layout)
         if test:
             matching(test[0], layout)  # so that its faults show before the long work
+            table_fit.check_targets(*test, layout, loss)
+        table_fit.check_targets(data, y, layout, loss)
         given = (self.n_components, self.gamma, self.kernel, self.alpha, self.n_candidates)
-        settings = table_fit.Settings(layout.task, *given, self.seed)
+        settings = table_fit.Settings(layout.task, *given, self.seed, loss)
         with _tracking() as track:
             model, X, notes = table_fit.fit(data, y, layout, settings, track)
             error: Any
             if test:
                 predicted = model.estimator.predict(model.features(test[0]))
-                error = table_fit.measure(test[1], predicted, model.layout)
+                error = table_fit.measure(test[1], predicted, model)
             else:
                 error = table_fit.held_out_error(X, y, model, settings, track)
         model.save(self.output, staged=self.staged)
@@ -123,13 +157,49 @@ class Fit:
         layout, notes = learn_layout(
             data,
             self.target or "y",
-            task=None if self.task == "auto" else self.task,
+            task=self._task(),
             text=tuple(self.text),
             drop=tuple(self.drop),
             scale=self.scale,
         )
         _say(notes)
+        self._check_task(layout)
         return *_labelled(data, layout), layout
+
+    def _loss(self) -> Any:
+        """Return the loss: its name, or a quantile with its level."""
+        from pursuit.losses import Quantile
+
+        if self.quantile is None:
+            return self.loss
+        if self.loss != "quantile":
+            raise UsageFault("--quantile goes with --loss quantile only")
+        if not 0 < self.quantile < 1:
+            raise UsageFault(f"--quantile must lie between 0 and 1, got {self.quantile:g}")
+        return Quantile(self.quantile)
+
+    def _task(self) -> Any:
+        """Return the task given, or regression where the loss is for numbers; None: look."""
+        from pursuit.losses import LOSSES
+
+        if self.task == "auto":
+            return "regression" if LOSSES[self.loss].task == "regressor" else None
+        return self.task
+
+    def _check_task(self, layout: Any) -> None:
+        """Refuse a loss for classes where the target holds numbers, and the reverse."""
+        from pursuit.losses import LOSSES
+
+        ours, what, other = {
+            "classification": ("classifier", "classes", "regression"),
+            "regression": ("regressor", "numbers", "classification"),
+        }[layout.task]
+        names = [name for name, loss in LOSSES.items() if loss.task in (None, ours)]
+        if self.loss not in names:
+            raise UsageFault(
+                f"--loss {self.loss}: the target {layout.target!r} is taken as {what} (--task "
+                f"{other} would change that), for which there are {', '.join(names)}"
+            )
 
 
 @dataclass
@@ -169,16 +239,24 @@ class Score:
 
     def run(self) -> None:
         """Read, predict, compare."""
-        from pursuit.table_fit import measure
+        from pursuit.table_fit import check_targets, measure
         from pursuit.table_model import TableModel
         from pursuit.tables import read
 
         model = TableModel.load(self.model)
         data, y = _labelled(read(self.data), model.layout)
+        check_targets(data, y, model.layout, model.estimator.loss_)
         X = model.features(data)
         _say(model.notes(data))
-        measured = measure(y, model.estimator.predict(X), model.layout)
+        measured = measure(y, model.estimator.predict(X), model)
         _report(model, "rows of the file", measured, X, self.model)
+
+
+WATCHED = {
+    "validation_loss_path_": "held-out loss",
+    "leave_one_out_loss_path_": "leave-one-out loss",
+    "bound_path_": "bound",
+}
 
 
 @dataclass
@@ -188,22 +266,28 @@ class Info:
     model: Path = argument("A model file.", **EXISTING)
 
     def run(self) -> None:
-        """Read the header, the columns and the path of losses."""
+        """Read the header, the columns, what the vectors are and the path of losses."""
         from pursuit.model_file import describe
 
         about = describe(self.model)
-        fitted = about["fitted"]
+        fitted, model = about["fitted"], self._load(about)
         rows = {
             "class": about["class"],
             "written by": f"pursuit {about['version']}",
             "bytes on disk": f"{about['bytes']:,}",
-            "kernel": fitted.get("kernel_", "several"),
+            "loss": repr(model.loss_),
+            **_components(model),
             "vectors": f"{fitted['n_components_']} of at most {about['params']['n_components']}",
             "features": fitted["n_features_in_"],
         }
-        layout, path = self._layout(about), self._path()
-        _show(["", str(self.model)], [*rows.items(), *layout])
-        _show(*path)
+        _show(["", str(self.model)], [*rows.items(), *self._layout(about)])
+        _show(*self._path(model))
+
+    def _load(self, about: dict[str, Any]) -> Any:
+        """Return the model, with nothing behind the functions that its user wrote."""
+        from pursuit import load
+
+        return load(self.model, functions=dict.fromkeys(about["functions"], len))
 
     def _layout(self, about: dict[str, Any]) -> list[tuple[str, Any]]:
         """Return the target and the columns, if the file tells of them."""
@@ -217,19 +301,19 @@ class Info:
         rows += [(f"column {column.name}", column.kind) for column in layout.columns]
         return rows + [(f"column {name}", "left out") for name in layout.left_out]
 
-    def _path(self) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def _path(self, model: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the losses after 1, 2, 5, 10, ... vectors."""
-        from pursuit import load
-
-        model = load(self.model)
-        columns = {"training": model.train_loss_path_}
+        columns = {"training loss": model.train_loss_path_}
         if hasattr(model, "cv_loss_path_"):
             best = list(model.gammas_).index(model.gamma_)
-            columns["cross-validated"] = model.cv_loss_path_[best].mean(axis=0)
+            columns["cross-validated loss"] = model.cv_loss_path_[best].mean(axis=0)
+        for name, title in WATCHED.items():
+            if hasattr(model, name):
+                columns[title] = getattr(model, name)
         last = len(model.train_loss_path_)
         steps = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if n < last] + [last]
         rows = [(n, *(f"{path[n - 1]:.4g}" for path in columns.values())) for n in steps if n]
-        return ["vectors", *(f"mean squared error, {name}" for name in columns)], rows
+        return ["vectors", *columns], rows
 
 
 @dataclass
@@ -290,30 +374,42 @@ def _say(notes: list[str]) -> None:
 
 def _report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
     """Print the error beside the baseline's, and what the model costs."""
-    from pursuit.table_fit import microseconds_a_row
+    from pursuit.table_fit import microseconds_a_row, yardstick
 
     layout, estimator = model.layout, model.estimator
-    share = layout.task == "classification"
+    measure, share = yardstick(layout.task, estimator), layout.task == "classification"
     rows: list[tuple[Any, ...]] = []
     if measured:
-        what = "error" if share else "root mean squared error"
         both = (measured.error, measured.baseline)
         shown = [f"{100 * value:.2f} %" if share else f"{value:.4g}" for value in both]
-        rows += [(what, *shown), ("measured on", f"{measured.n_rows:,} {where}", "")]
+        rows += [(measure.name, *shown), ("measured on", f"{measured.n_rows:,} {where}", "")]
     batch = X[:10_000]
     rows += [
         ("vectors", estimator.n_components_, ""),
         ("bytes on disk", f"{path.stat().st_size:,}", ""),
         ("microseconds a row", f"{microseconds_a_row(estimator.predict, batch):.3g}", ""),
         ("kernel", _short(estimator.kernel_), ""),
+        ("loss", _short(estimator.loss_), ""),
     ]
-    _show(["", "model", f"always {layout.baseline}" if share else "the mean"], rows)
+    _show(["", "model", f"always {layout.baseline}" if share else measure.constant], rows)
 
 
-def _short(kernel: Any) -> str:
-    """Return a kernel as text, its numbers with four digits."""
-    numbers = ", ".join(f"{name}={value:.4g}" for name, value in vars(kernel).items())
-    return f"{type(kernel).__name__}({numbers})"
+def _components(model: Any) -> dict[str, str]:
+    """Return what the vectors of a model are: its kernel, or how many there are of each kind."""
+    if model.kernel_ is not None:
+        return {"kernel": repr(model.kernel_)}
+    counts = Counter(model.component_names_).most_common()
+    told = [f"{count} of {name}" for name, count in counts[:MOST_KINDS]]
+    if len(counts) > MOST_KINDS:
+        rest = sum(count for _, count in counts[MOST_KINDS:])
+        told.append(f"{rest} of {len(counts) - MOST_KINDS} other kinds")
+    return {"kernels": "\n".join(told)}
+
+
+def _short(value: Any) -> str:
+    """Return a kernel or a loss as text, its numbers with four digits."""
+    numbers = ", ".join(f"{name}={number:.4g}" for name, number in vars(value).items())
+    return f"{type(value).__name__}({numbers})"
 
 
 def _show(header: list[str], rows: list[tuple[Any, ...]]) -> None:

@@ -6,7 +6,21 @@ can show progress. The work stays bounded on large files. A Gram matrix costs th
 number of candidates for each row, so the candidates are at most `MOST_CANDIDATES` random rows; of
 more than `MANY_ROWS`, `CANDIDATES_OF_MANY`. Gamma is chosen with at most `SEARCH_CANDIDATES`
 candidates, and on more than `SEARCH_ROWS` rows on that many random ones; the number of vectors is
-then chosen on all rows.
+then chosen on all rows. Under a loss other than squared error the vectors are chosen by squared
+error, and all coefficients are fitted under the loss after every `REFIT_EVERY` of them: passes over
+the candidates and re-fits are what such a path costs.
+
+A model is measured by what its loss asks for, beside the best constant in that respect:
+
+=======================  ===============================  ===================
+loss                     error                            constant
+=======================  ===============================  ===================
+any, for classes         share of wrong labels            most frequent label
+squared error            root of the mean squared error   mean
+Huber, absolute error    mean absolute error              median
+quantile                 mean pinball loss                quantile
+Poisson                  mean deviance                    mean
+=======================  ===============================  ===================
 """
 
 from __future__ import annotations
@@ -15,15 +29,17 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_poisson_deviance
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from pursuit.folds import GAMMA_FACTORS
 from pursuit.kernels import scale_gamma
+from pursuit.losses import AbsoluteError, Huber, Loss, Poisson, Quantile
 from pursuit.matching_pursuit import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -39,6 +55,7 @@ MOST_CANDIDATES = 2_000
 MANY_ROWS, CANDIDATES_OF_MANY = 100_000, 1_000
 MOST_VECTORS = 200
 FOLDS = 5
+REFIT_EVERY = 10
 TIMING_SECONDS = 0.3
 
 KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
@@ -56,9 +73,18 @@ _CROSS_VALIDATED = {
 }
 
 
+class Yardstick(NamedTuple):
+    """What an error is called and how it is computed, and the same for the best constant."""
+
+    name: str
+    error: Callable[[NDArray[Any], NDArray[Any]], float]
+    constant: str
+    best: Callable[[NDArray[Any]], Any]
+
+
 @dataclass(frozen=True)
 class Measured:
-    """Share of wrong labels or root mean squared error, of the model and of the baseline."""
+    """Error of the model and of the baseline."""
 
     error: float
     baseline: float
@@ -73,9 +99,10 @@ class Settings:
     n_components: int | None = None
     gamma: float | None = None
     kernel: str = "rbf"
-    alpha: float = 0.0
+    alpha: float | None = None
     n_candidates: int | None = None
     seed: int = 0
+    loss: Loss | str = "squared_error"
 
     def estimator(self, n_rows: int, gamma: float | str, n_components: int) -> Any:
         """Return the plain estimator, not fitted."""
@@ -90,12 +117,28 @@ class Settings:
     def _shared(self, n_rows: int) -> dict[str, Any]:
         bound = MOST_CANDIDATES if n_rows <= MANY_ROWS else CANDIDATES_OF_MANY
         most = self.n_candidates or bound
-        return {
+        shared = {
             "kernel": self.kernel,
-            "alpha": self.alpha,
+            "loss": self.loss,
+            "alpha": "auto" if self.alpha is None else self.alpha,
             "n_candidates": most if most < n_rows else None,
             "random_state": self.seed,
         }
+        if self.loss != "squared_error":
+            shared |= {"selection": "squared_error", "refit_every": REFIT_EVERY}
+        return shared
+
+
+def check_targets(data: Table | Matrix, y: NDArray[Any], layout: Layout, loss: Any) -> None:
+    """Raise a `DataError` that names the first count below zero, for which Poisson has no loss."""
+    counts = isinstance(loss, Poisson) or loss == "poisson"
+    if counts and (y < 0).any():
+        row = int(np.argmax(y < 0))
+        place = data.where(row) if isinstance(data, Table) else f"{data.path}: row {row + 1}"
+        raise DataError(
+            f"{place}: column {layout.target!r}: {y[row]:g} is below zero, where the Poisson loss "
+            "is not defined"
+        )
 
 
 def fit(
@@ -131,7 +174,7 @@ def fit(
     for _ in track([0], "preparing the features"):
         X = preparation.fit_transform(matching(data, layout))
     estimator, notes = search(X, y, settings, track)
-    guess = baseline(y, layout.task)
+    guess = yardstick(layout.task, estimator).best(y)
     layout = replace(layout, baseline=guess.item() if isinstance(guess, np.generic) else guess)
     return TableModel(estimator, preparation, layout), X, notes
 
@@ -241,7 +284,7 @@ def held_out_error(
             refit = settings.estimator(len(train), gamma, n_components).fit(X[train], y[train])
         predicted.append(refit.predict(X[test]))
     tests = np.concatenate([test for _, test in splits])
-    return measure(y[tests], np.concatenate(predicted), model.layout)
+    return measure(y[tests], np.concatenate(predicted), model)
 
 
 def _splits(y: NDArray[Any], settings: Settings) -> list[tuple[NDArray[Any], NDArray[Any]]]:
@@ -254,25 +297,61 @@ def _splits(y: NDArray[Any], settings: Settings) -> list[tuple[NDArray[Any], NDA
         return [] if splitter is None else list(splitter.split(y, y))
 
 
-def measure(y: NDArray[Any], predicted: NDArray[Any], layout: Layout) -> Measured:
-    """Return the error of predictions, and that of the majority class or the mean."""
-    constant = np.full(len(y), layout.baseline)
-    return Measured(error(y, predicted, layout.task), error(y, constant, layout.task), len(y))
+def measure(y: NDArray[Any], predicted: NDArray[Any], model: TableModel) -> Measured:
+    """Return the error of predictions, and that of the best constant of the training rows."""
+    error = yardstick(model.layout.task, model.estimator).error
+    constant = np.full(len(y), model.layout.baseline)
+    return Measured(error(y, predicted), error(y, constant), len(y))
 
 
-def error(y: NDArray[Any], predicted: NDArray[Any], task: Task) -> float:
-    """Return the share of wrong labels, or the root of the mean squared error."""
+def yardstick(task: Task, estimator: Any) -> Yardstick:
+    """Return how a fitted estimator is measured: see the table at the top of this file."""
     if task == "classification":
-        return float(np.mean(y != predicted))
+        return Yardstick("error", wrong_share, "always the most frequent", most_frequent)
+    loss = estimator.loss_
+    if isinstance(loss, Quantile):
+        return _pinball(loss.quantile)
+    return _YARDSTICKS.get(type(loss), _ROOT_MEAN_SQUARE)
+
+
+def wrong_share(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """Return the share of wrong labels."""
+    return float(np.mean(y != predicted))
+
+
+def most_frequent(y: NDArray[Any]) -> Any:
+    """Return the most frequent label."""
+    labels, counts = np.unique(y, return_counts=True)
+    return labels[counts.argmax()]
+
+
+def root_mean_square(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """Return the root of the mean squared error."""
     return float(np.sqrt(np.mean((y - predicted) ** 2)))
 
 
-def baseline(y: NDArray[Any], task: Task) -> Any:
-    """Return the most frequent label, or the mean."""
-    if task == "regression":
-        return float(y.mean())
-    labels, counts = np.unique(y, return_counts=True)
-    return labels[counts.argmax()]
+def mean_deviance(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """Return the mean deviance of counts; a mean too small for a number counts as the least."""
+    return float(mean_poisson_deviance(y, np.maximum(predicted, np.finfo(float).tiny)))
+
+
+def _pinball(level: float) -> Yardstick:
+    """Return the measure of a quantile."""
+    return Yardstick(
+        "mean pinball loss",
+        lambda y, predicted: float(mean_pinball_loss(y, predicted, alpha=level)),
+        f"the {level:g} quantile",
+        lambda y: np.quantile(y, level),
+    )
+
+
+_ROOT_MEAN_SQUARE = Yardstick("root mean squared error", root_mean_square, "the mean", np.mean)
+_ABSOLUTE = Yardstick("mean absolute error", mean_absolute_error, "the median", np.median)
+_YARDSTICKS = {
+    Huber: _ABSOLUTE,
+    AbsoluteError: _ABSOLUTE,
+    Poisson: Yardstick("mean Poisson deviance", mean_deviance, "the mean", np.mean),
+}
 
 
 def microseconds_a_row(
