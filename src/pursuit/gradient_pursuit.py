@@ -306,7 +306,8 @@ class GradientPursuit:
 
     def _explained(self) -> bool:
         """Whether nothing of the loss is left."""
-        return self.losses[-1] <= ZERO_LOSS * self.losses[0]
+        # A user's loss may be negative.
+        return abs(self.losses[-1]) <= ZERO_LOSS * abs(self.losses[0])
 
     def _correlations(self) -> Array:
         """<d_k, R~> for every atom and output (eq. 8 and 9), with the slope of the ridge."""

@@ -297,7 +297,7 @@ def minimise(
     penalty, damping, first = problem.ridge(x), 0.0, 0.0
     for iteration in range(MOST_ITERATIONS):
         slope = _slope(problem, x, outputs)
-        if not slope.any() or loss + penalty <= ZERO_LOSS * scale:
+        if not slope.any() or abs(loss + penalty) <= ZERO_LOSS * abs(scale):
             return Minimum(x, outputs, loss, iteration, True)
         model = _model(problem, outputs, slope, preconditioner)
         state = (problem, x, outputs, loss + penalty)
@@ -333,7 +333,7 @@ def _damped_step(
     while damping <= MOST_DAMPING:
         step = model.solve(damping)
         decrement = 0.0 if step is None else -float((slope * step).sum())
-        if step is not None and not decrement > max(2.0 * SMALL_DECREMENT * objective, least):
+        if step is not None and not decrement > max(2.0 * SMALL_DECREMENT * abs(objective), least):
             # Poor factors make a step small, and so does a strong damping, without which there
             # may be no step.
             if model.renew():
