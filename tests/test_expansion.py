@@ -16,6 +16,7 @@ from pursuit.expansion import (
     BasisPath,
     CoefficientPath,
     KernelExpansion,
+    RefittedPath,
     leave_one_out,
     staged_values,
 )
@@ -190,3 +191,80 @@ def test_an_atom_that_comes_back_adds_up():
     assert_allclose(path.coefficients(3)[0], [[1.5, 1.0]])
     *_, last = staged_values(path, np.array([[1.0, 1.0]]))
     assert_allclose(last, [[2.5]])
+
+
+# Paths under other losses than squared error.
+
+
+@pytest.fixture
+def refitted():
+    """Seven steps, re-fits after 2, 5 and 7; the numbers of each re-fit in its own hundreds."""
+    refits = np.array([2, 5, 7])
+    fitted = np.concatenate([100.0 * k + np.arange(k) for k in refits])
+    lines = np.arange(1.0, 8.0)
+    lines[refits - 1] = 0.0
+    levels = np.array([20.0, 50.0, 70.0])
+    both = (lines, fitted, levels)
+    lines, fitted, levels = (np.column_stack([part, -2.0 * part]) for part in both)
+    return RefittedPath(np.arange(7), lines, refits, fitted, levels, np.array([0, 1]))
+
+
+# After each number of steps, for the first output.
+COEFFICIENTS = [
+    [],
+    [1],
+    [200, 201],
+    [200, 201, 3],
+    [200, 201, 3, 4],
+    [500, 501, 502, 503, 504],
+    [500, 501, 502, 503, 504, 6],
+    [700, 701, 702, 703, 704, 705, 706],
+]
+LEVELS = [9, 9, 20, 20, 20, 50, 50, 70]
+
+
+def test_coefficients_are_those_of_the_last_refit_and_what_came_after(refitted):
+    start = np.array([9.0, -18.0])
+    for n, (coefficients, level) in enumerate(zip(COEFFICIENTS, LEVELS, strict=True)):
+        expected = np.column_stack([coefficients, np.multiply(coefficients, -2.0)])
+        for path in (refitted, refitted.first(n), refitted.first(n).first(n)):
+            assert_array_equal(path.coefficients(n), expected)
+            assert_array_equal(path.level(n, start), [level, -2.0 * level])
+        assert len(refitted.first(n).picks) == len(refitted.first(n).lines) == n
+        assert len(refitted.first(n).fitted) == refitted.first(n).refits.sum()
+        assert len(refitted.first(n).levels) == len(refitted.first(n).refits)
+
+
+def test_stages_of_refitted_paths_are_the_predictions_of_every_prefix(refitted, rng):
+    """Two bases: an output of its own that never re-fits takes an atom twice."""
+    basic = RefittedPath(
+        np.array([7, 2, 7]),
+        np.array([[1.0], [10.0], [100.0]]),
+        np.empty(0, dtype=int),
+        np.empty((0, 1)),
+        np.empty((0, 1)),
+        np.array([2]),
+    )
+    order = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1, -1, 1])
+    mean, start = rng.normal(size=8), np.array([9.0, -18.0, 0.5])
+    path = CoefficientPath((refitted, basic), order, mean, start)
+    values = rng.normal(size=(4, 8))
+    stages = [outputs.copy() for outputs in staged_values(path, values)]
+    assert len(stages) == 11
+    for n, outputs in enumerate(stages, start=1):
+        coefficients, b = path.coefficients(n)
+        assert_allclose(outputs, values[:, : path.n_vectors(n)] @ coefficients.T + b, rtol=1e-9)
+        m = min(n, 7)
+        expected = np.zeros((3, path.n_vectors(n)))
+        expected[0, :m] = COEFFICIENTS[m]
+        expected[1, :m] = np.multiply(COEFFICIENTS[m], -2.0)
+        for pick, step in zip((7, 2, 7), (1.0, 10.0, 100.0), strict=False):
+            if path.lengths(n)[1] > {1.0: 0, 10.0: 1, 100.0: 2}[step]:
+                expected[2, pick] += step
+        assert_array_equal(coefficients, expected)
+        level = np.array([LEVELS[m], -2.0 * LEVELS[m], 0.5])
+        assert_allclose(b, level - expected @ mean[: expected.shape[1]], rtol=1e-12)
+        short = path.first(n)
+        assert_array_equal(short.coefficients(n)[0], coefficients)
+        assert_array_equal(short.coefficients(n)[1], b)
+    assert_array_equal(path.coefficients(0)[1], start)

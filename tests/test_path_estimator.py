@@ -416,7 +416,7 @@ def test_bound_counts_the_rows(options, labels, weighted):
     assert not hasattr(whole, "bound_path_")
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "huber"])
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "poisson"])
 @pytest.mark.parametrize("tolerance", [None, 1.0])
 def test_bound_of_a_regressor_counts_predictions_far_off(loss, tolerance):
     weights = np.where(np.arange(60) % 4 == 0, 2.0, 1.0)
@@ -660,7 +660,7 @@ def test_constant_targets(loss, fitting):
     assert_allclose(model.predict(P.X), 3.0, rtol=1e-4)
 
 
-@pytest.mark.parametrize("alpha", ["auto"])
+@pytest.mark.parametrize("alpha", ["auto", 0.0])
 @pytest.mark.parametrize("loss", CLASS_LOSSES)
 @pytest.mark.parametrize("fitting", ["prefit", "basic"])
 def test_separated_classes_have_a_finite_answer(loss, fitting, alpha):

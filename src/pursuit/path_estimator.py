@@ -289,7 +289,7 @@ class HeldOutEstimator(PathEstimator):
             tolerance = self._error_tolerance(train)
             return Stopping(
                 lambda path, atoms, support: bound_path(
-                    path, atoms, train, own[support], tolerance
+                    path, atoms, train, own[support], tolerance, loss
                 ),
                 patience,
                 tol,

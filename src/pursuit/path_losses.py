@@ -46,7 +46,10 @@ __all__ = [
 
 # Rows on which the temperature of the probabilities is fitted, evenly spaced.
 CALIBRATION_ROWS = 1_000
-TINY = float(np.finfo(float).tiny)
+# Below this no row bends the loss, and no leverage can be told.
+FLAT = 1e-100
+# Added to the diagonal of a Hessian, relative to its largest entry: nothing but rounding.
+ROUNDING = 1e-10
 
 
 def training_losses(path: CoefficientPath, equations: NormalEquations) -> Array:
@@ -120,6 +123,7 @@ def bound_path(
     samples: Samples,
     centres: Array,
     tolerance: float | None,
+    loss: Loss = LOSSES["squared_error"],
 ) -> Array:
     """Theorem 3 of Hussain and Shawe-Taylor (2008) after 1, 2, ... steps; see ``bounds.py``.
 
@@ -134,8 +138,10 @@ def bound_path(
     centres : ndarray of int of shape (n_atoms,)
         Training row behind each function, in order of choice.
     tolerance : float or None
-        A row is an error where an output differs from its target by more than this; None:
+        A row is an error where a prediction differs from its target by more than this; None:
         where the class is wrong.
+    loss : Loss
+        Its `mean` gives predictions from outputs.
 
     Returns
     -------
@@ -154,16 +160,17 @@ def bound_path(
         weights, used = samples.weights[rows], last_use[rows]
         for n, outputs in enumerate(staged_values(path, values)):
             outside = np.where(used <= n, np.maximum(weights - 1.0, 0.0), weights)
-            errors[n] += float(outside @ _wrong(samples.Y[rows], outputs, tolerance))
+            errors[n] += float(outside @ _wrong(samples.Y[rows], outputs, tolerance, loss))
     n_samples = round(float(samples.weights.sum()))
     n_basis = np.minimum(n_vectors, n_samples)
-    return matching_pursuit_bound_path(n_samples, n_basis, np.ceil(errors))
+    # Whole errors, but for rounding of their weights.
+    return matching_pursuit_bound_path(n_samples, n_basis, np.ceil((1.0 - 1e-12) * errors))
 
 
-def _wrong(Y: Array, outputs: Array, tolerance: float | None) -> Array:
+def _wrong(Y: Array, outputs: Array, tolerance: float | None, loss: Loss) -> Array:
     """Whether each row is an error."""
     if tolerance is not None:
-        return np.asarray((np.abs(outputs - Y) > tolerance).any(axis=1))
+        return np.asarray((np.abs(loss.mean(outputs) - Y) > tolerance).any(axis=1))
     return np.asarray(class_codes(outputs) != class_codes(Y))
 
 
@@ -285,7 +292,7 @@ def _hessians(
     k = coefficients.shape[1]
     shift = constant + path.atom_mean[:k] @ coefficients.T
     columns = {int(t): chosen for outputs, chosen in _chosen(path, n) for t in outputs}
-    hessians = [2.0 * alpha * np.eye(len(columns[t])) for t in range(len(columns))]
+    hessians = [np.diag([2.0 * alpha] * (len(columns[t]) - 1) + [0.0]) for t in range(len(columns))]
     for rows in blocks.row_blocks(samples.X.shape[0], 32.0 * len(path.atom_mean)):
         evaluated = blocks.evaluate(functions, samples.X[rows], len(path.atom_mean))
         values = _with_constant(path, evaluated, intercept)
@@ -304,8 +311,12 @@ def _leverages(path: CoefficientPath, values: Array, hessians: list[Array], n: i
     for outputs, chosen in _chosen(path, n):
         for t in outputs:
             hessian = hessians[t]
-            # Flat or absent directions (no intercept, hinges without a row) get no leverage.
-            hessian[np.diag_indices_from(hessian)] += 1e-10 * max(hessian.diagonal().max(), TINY)
+            largest = float(hessian.diagonal().max())
+            if largest < FLAT:
+                leverage[:, t] = 0.0
+                continue
+            # Directions that are absent (no intercept) stay without a leverage.
+            hessian[np.diag_indices_from(hessian)] += ROUNDING * largest
             xp = backend_of(hessian)
             factor = xp.cholesky(hessian)
             half = xp.solve_transposed(factor, values[:, chosen[: len(factor)]].T)
