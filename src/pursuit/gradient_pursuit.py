@@ -31,7 +31,8 @@ Steps (figure 4).
    b. gamma_n = argmax_k |<d_k, R~>| / ||d_k||                                  (eq. 9)
    c. If n is a multiple of p, or the last step: all coefficients and the constant minimise the
       objective (eq. 11), by the damped Newton method of ``newton.py``, from where they are.
-   d. Otherwise the new coefficient alone does (eq. 10).
+   d. Otherwise the new coefficient alone does (eq. 10); where a loss couples the outputs, these
+      are T coefficients, and one Newton step towards them is taken.
 
    Where the loss is not convex, step c is taken once more from the coefficients of least
    squared error, and the lower of the two minima is kept.
@@ -86,9 +87,10 @@ __all__ = ["GradientPursuit", "LossRule", "LossSearch", "Method", "warn_unconver
 ZERO_LOSS = 1e-10
 # A gain below this share of the first step's is rounding.
 NO_GAIN = 1e-20
-# A line search ends where a Newton step gains less than this share of what the first one did;
-# with coupled outputs, whose steps cost more, sooner.
-LINE_ACCURACY, COUPLED_LINE_ACCURACY = 1e-6, 1e-2
+# A line search ends where a Newton step gains less than this share of what the first one did.
+LINE_ACCURACY = 1e-6
+# Where outputs are coupled, so that it is a search over T coefficients, it takes one step.
+COUPLED_LINE_STEPS = 1
 # Columns of a basis that is known beforehand are evaluated so many at a time.
 PANEL = 64
 
@@ -361,8 +363,8 @@ class GradientPursuit:
             held=self.held[pick] if self.basic else 0.0,
             intercept=False,
         )
-        accuracy = COUPLED_LINE_ACCURACY if self.rule.loss.coupled else LINE_ACCURACY
-        best = minimise(problem, None, self.outputs, self.losses[0], accuracy=accuracy)
+        most = COUPLED_LINE_STEPS if self.rule.loss.coupled else None
+        best = minimise(problem, None, self.outputs, self.losses[0], None, LINE_ACCURACY, most)
         step = best.point[0] / norm
         self.outputs, self.current = best.outputs, best.data_loss
         self.lines.append(step)

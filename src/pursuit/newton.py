@@ -254,6 +254,7 @@ def minimise(
     scale: float = 0.0,
     preconditioner: Preconditioner | None = None,
     accuracy: float = 0.0,
+    max_iter: int | None = None,
 ) -> Minimum:
     """Minimise J by the method at the top of this module.
 
@@ -272,6 +273,8 @@ def minimise(
         needed. None: conjugate gradients, where they are used, go without.
     accuracy : float, default 0.0
         End also where the decrement is below this share of the first one.
+    max_iter : int, optional
+        Largest number of Newton steps; None: 200.
 
     Returns
     -------
@@ -295,7 +298,8 @@ def minimise(
         outputs = problem.offset + problem.direction(x)
     loss = problem.data_loss(outputs)
     penalty, damping, first = problem.ridge(x), 0.0, 0.0
-    for iteration in range(MOST_ITERATIONS):
+    most = MOST_ITERATIONS if max_iter is None else max_iter
+    for iteration in range(most):
         slope = _slope(problem, x, outputs)
         if not slope.any() or abs(loss + penalty) <= ZERO_LOSS * abs(scale):
             return Minimum(x, outputs, loss, iteration, True)
@@ -306,7 +310,7 @@ def minimise(
             return Minimum(x, outputs, loss, iteration, True)
         x, outputs, loss, penalty, decrement = taken
         first = first or decrement
-    return Minimum(x, outputs, loss, MOST_ITERATIONS, False)
+    return Minimum(x, outputs, loss, most, False)
 
 
 def _slope(problem: Problem, x: Array, outputs: Array) -> Array:
