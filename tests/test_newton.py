@@ -162,12 +162,11 @@ def test_minimum_is_that_of_scipy(name, n_outputs, alpha, intercept, minimise):
 
 
 @pytest.mark.parametrize("name", EVERY_LOSS)
-def test_objective_never_rises(name, minimise, monkeypatch):
+def test_objective_never_rises(name, minimise):
     problem = problem_of(name, 2, alpha=0.05)
     values = [objective(problem, np.zeros(7 * problem.targets.shape[1]))[0]]
     for n_iterations in range(1, 200):
-        monkeypatch.setattr(newton, "MOST_ITERATIONS", n_iterations)
-        minimum = minimise(problem)
+        minimum = minimise(problem, max_iter=n_iterations)
         values.append(objective(problem, in_beta(problem, minimum))[0])
         if minimum.converged:
             break
@@ -216,6 +215,24 @@ def test_start_is_used_and_not_changed(minimise, rng):
         objective(problem, in_beta(problem, cold))[0],
         rtol=2e-9,
     )
+
+
+def test_accuracy_is_a_share_of_the_first_decrement(minimise):
+    """exp(f) falls by a factor e with each step, and its decrement is exp(f) itself."""
+    none = KeptColumns(np.empty((4, 0)))
+    problem = Problem(LOSSES["poisson"], np.zeros((4, 1)), np.ones(4), none, np.empty((0, 0)))
+    for share, n_iter in ((0.5, 1), (0.3, 2), (0.1, 3), (0.01, 5)):
+        minimum = minimise(problem, accuracy=share)
+        assert minimum.n_iter == n_iter
+        assert minimum.converged
+        assert_allclose(minimum.outputs, -n_iter)
+
+
+def test_objective_of_a_minimum_is_with_the_ridge():
+    problem = problem_of("log_loss", 2, 0.3)
+    minimum = newton.minimise(problem)
+    expected = objective(problem, in_beta(problem, minimum))[0]
+    assert_allclose(problem.objective(minimum), expected, rtol=1e-12)
 
 
 # Hessians.
@@ -275,6 +292,53 @@ def test_damping_is_relative(minimise):
     plain, scaled = minimise(problem), minimise(problem._replace(loss=Scaled()))
     assert plain.n_iter == scaled.n_iter
     assert_allclose(scaled.point, plain.point, rtol=1e-5, atol=1e-8)
+
+
+class Stub:
+    """A model with factors of an earlier point, which make its steps short until renewed."""
+
+    def __init__(self, step):
+        self.step, self.share, self.dampings = step, 1e-12, []
+
+    def solve(self, damping):
+        self.dampings.append(damping)
+        return self.share * self.step
+
+    def renew(self):
+        renewed, self.share = self.share < 1.0, 1.0
+        return renewed
+
+
+def test_factors_of_an_earlier_point_are_renewed_before_the_end():
+    problem = problem_of("squared_error")
+    minimum = newton.minimise(problem)
+    x = np.zeros((7, 1))
+    outputs = problem.offset + problem.direction(x)
+    before = problem.data_loss(outputs)
+    slope = newton._slope(problem, x, outputs)
+    model = Stub(minimum.point)
+    taken, damping = newton._damped_step(model, slope, 0.0, problem, x, outputs, before, 0.0)
+    assert_allclose(taken[0], minimum.point)
+    assert_allclose(taken[2], minimum.data_loss)
+    assert model.dampings == [0.0, 0.0]
+    assert damping == 0.0
+    # With nothing to renew a small step is the end.
+    model.share, model.renew = 1e-12, lambda: False
+    taken, _ = newton._damped_step(model, slope, 0.0, problem, x, outputs, before, 0.0)
+    assert taken is None
+
+
+def test_a_small_step_of_a_strong_damping_is_not_the_end():
+    problem = problem_of("squared_error")
+    x = np.zeros((7, 1))
+    outputs = problem.offset + problem.direction(x)
+    before = 1e3 * problem.data_loss(outputs)  # as if most of it could not be explained
+    slope = newton._slope(problem, x, outputs)
+    model = newton._Factorised(problem, outputs, slope)
+    assert -(slope * model.solve(1e9)).sum() < 2e-9 * before
+    taken, damping = newton._damped_step(model, slope, 1e9, problem, x, outputs, before, 0.0)
+    assert taken is not None
+    assert damping < 1e9
 
 
 # Preconditioner and conjugate gradients.
@@ -351,6 +415,18 @@ def test_preconditioner_is_renewed_when_products_become_many(monkeypatch):
         newton._Products(problem, problem.direction(x), x, factors)
         assert (factors.inverses is not taken) == renewed
         taken = factors.inverses
+
+
+def test_factors_serve_without_damping_alone():
+    problem = problem_of("cross_entropy")
+    x = np.zeros((7, 3))
+    outputs = problem.offset + problem.direction(x)
+    factors = Preconditioner()
+    model = newton._Products(problem, outputs, newton._slope(problem, x, outputs), factors)
+    model.solve(1.0)
+    assert factors.fresh_count is None
+    model.solve(0.0)
+    assert 1 <= factors.fresh_count <= 21
 
 
 @pytest.mark.parametrize("name", ["cross_entropy", "log_loss", "huber", "doom2"])
@@ -436,9 +512,8 @@ def test_a_point_where_the_loss_bends_down_is_left_or_kept_in_finite_time(size, 
         assert_allclose(np.cos(minimum.outputs), -1.0, atol=1e-6)
 
 
-def test_limit_on_iterations_is_said(monkeypatch, minimise):
-    monkeypatch.setattr(newton, "MOST_ITERATIONS", 2)
-    minimum = minimise(problem_of("exponential", 2))
+def test_limit_on_iterations_is_said(minimise):
+    minimum = minimise(problem_of("exponential", 2), max_iter=2)
     assert (minimum.n_iter, minimum.converged) == (2, False)
 
 
