@@ -3,6 +3,8 @@
 import re
 import runpy
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -103,6 +105,13 @@ def test_unknown_commands_and_options_are_found(commands):
     assert [unknown_words(arguments, commands) for arguments in shown] == [[], ["--aim"], ["fly"]]
 
 
+def test_the_modules_of_the_reference_are_attributes_of_the_package():
+    shown = re.search(r"pdoc .* pursuit((?: pursuit\.\w+)+)$", PAGES[0].read_text("utf-8"), re.M)
+    modules = shown.group(1).split()
+    assert len(modules) > 3
+    subprocess.run([sys.executable, "-c", f"import pursuit; {'; '.join(modules)}"], check=True)
+
+
 def test_there_is_something_to_check():
-    assert len(EXAMPLES) >= 2
+    assert len(EXAMPLES) >= 4
     assert [len(blocks(ROOT / "README.md", language)) for language in ("python", "bash")] == [1, 4]

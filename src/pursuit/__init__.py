@@ -2,6 +2,8 @@
 
 from importlib.metadata import version
 
+from pursuit import bounds, dictionary, kernels, losses
+from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import PursuitPathDisplay, SupportDisplay
 from pursuit.matching_pursuit import (
     KernelMatchingPursuitClassifier,
@@ -19,8 +21,13 @@ __all__ = [
     "KernelMatchingPursuitRegressor",
     "KernelMatchingPursuitRegressorCV",
     "ModelFileError",
+    "OrientedGaussians",
     "PursuitPathDisplay",
     "SupportDisplay",
+    "bounds",
+    "dictionary",
+    "kernels",
     "load",
+    "losses",
     "save",
 ]
