@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from pursuit import bounds, dictionary, kernels, losses
+from pursuit import bounds, dictionary, displays, kernels, losses, model_file
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import PursuitPathDisplay, SupportDisplay
 from pursuit.matching_pursuit import (
@@ -26,8 +26,10 @@ __all__ = [
     "SupportDisplay",
     "bounds",
     "dictionary",
+    "displays",
     "kernels",
     "load",
     "losses",
+    "model_file",
     "save",
 ]
