@@ -410,6 +410,7 @@ def test_preconditioner_is_renewed_when_products_become_many(monkeypatch):
     x = np.zeros((7, 3))
     newton._Products(problem, problem.direction(x), x, factors)
     taken = factors.inverses
+    assert not factors.stale
     for n_products, renewed in ((4, False), (13, False), (14, True), (30, False), (3, False)):
         factors.count(n_products)
         newton._Products(problem, problem.direction(x), x, factors)
@@ -468,6 +469,33 @@ def test_a_loss_of_zero_is_a_minimum(minimise):
     minimum = minimise(exact)
     assert minimum.n_iter == 0
     assert not minimum.point.any()
+
+
+def test_a_loss_of_zero_with_a_ridge_is_no_minimum(minimise):
+    """All margins are above 1, with coefficients larger than they need to be."""
+    x = np.sign(np.linspace(-1.0, 1.0, 20))[:, None]
+    problem = Problem(
+        LOSSES["squared_hinge"], x, np.ones(20), KeptColumns(x), np.eye(1), 1.0, intercept=False
+    )
+    minimum = minimise(problem, np.array([[9.0], [0.0]]), scale=20.0)
+    assert_allclose(minimum.point, [[20.0 / 21.0], [0.0]], rtol=1e-5)
+
+
+def test_a_step_that_is_too_long_is_halved():
+    problem = problem_of("squared_error")
+    x = np.zeros((7, 1))
+    outputs = problem.offset + problem.direction(x)
+    best = newton.minimise(problem).point
+    before = problem.data_loss(outputs)
+    for factor, length in ((1.0, 1.0), (3.0, 0.5), (7.0, 0.25), (15.0, 0.125), (31.0, 0.0)):
+        taken, found = newton._search(problem, x, outputs, factor * best, before, 0.0)
+        assert found == length
+        if length:
+            assert_allclose(taken[0], factor * length * best)
+            assert_allclose(taken[1], outputs + problem.direction(taken[0]))
+            assert taken[2] < before
+        else:
+            assert taken is None
 
 
 def test_an_infinite_loss_is_stepped_back_from(minimise):

@@ -193,12 +193,12 @@ class Problem(NamedTuple):
             return 0.0
         return self.alpha * float(((self.coefficients(x) + self.held) ** 2).sum())
 
-    def ridge_slope(self, x: Array, held: Array | float) -> Array:
-        """Gradient of the penalty; with `held` zero, its Hessian times `x`."""
+    def ridge_slope(self, x: Array) -> Array:
+        """Gradient of the penalty."""
         slope = np.zeros_like(x)
         if self.alpha and len(self.columns):
             xp = backend_of(self.factor)
-            inner = 2.0 * self.alpha * (self.coefficients(x) + held)
+            inner = 2.0 * self.alpha * (self.coefficients(x) + self.held)
             slope[:-1] = xp.solve_transposed(self.factor, inner)
         return slope
 
@@ -316,7 +316,7 @@ def minimise(
 def _slope(problem: Problem, x: Array, outputs: Array) -> Array:
     """Gradient of J."""
     g = problem.weights[:, None] * problem.loss.gradient(problem.targets, outputs)
-    return problem.pulled_back(g) + problem.ridge_slope(x, problem.held)
+    return problem.pulled_back(g) + problem.ridge_slope(x)
 
 
 Step = tuple[Array, Array, float, float, float]  # point, outputs, loss, penalty, decrement
@@ -513,6 +513,7 @@ class _Products:
     ) -> None:
         self.problem, self.slope = problem, slope
         self.product = problem.loss.curvature_product(problem.targets, outputs)
+        self.ridge = problem.ridge_hessian()
         self.preconditioner = preconditioner
         self.fresh = preconditioner is None or preconditioner.stale
         if preconditioner:
@@ -533,7 +534,10 @@ class _Products:
         """Hess v."""
         problem = self.problem
         bent = problem.weights[:, None] * self.product(problem.direction(v))
-        return problem.pulled_back(bent) + problem.ridge_slope(v, 0.0)
+        image = problem.pulled_back(bent)
+        if isinstance(self.ridge, np.ndarray):
+            image += self.ridge @ v
+        return image
 
     def solve(self, damping: float) -> Array | None:
         """Solve for all outputs at once."""
