@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
 from problems import as_targets, awkward
 from sklearn.exceptions import ConvergenceWarning
 
-from pursuit import gradient_pursuit, newton
+from pursuit import KernelMatchingPursuitRegressor, gradient_pursuit, newton
 from pursuit.atoms import Atoms
 from pursuit.gradient_pursuit import ComputedColumns, LossRule, LossSearch, warn_unconverged
 from pursuit.gram import Samples, WeightedValues, gather, normal_equations
@@ -377,3 +377,15 @@ def test_refits_without_a_minimum_are_counted(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_unconverged(searched(Exponential(), TWO, [3], alpha=0.1), 1)
+
+
+def test_a_dictionary_that_is_used_up_is_said_to_be():
+    """As under squared error: the others are combinations of those chosen."""
+    X = np.linspace(0.0, 6.0, 200)[:, None]
+    y = np.sin(X[:, 0]) + 0.1 * np.cos(40.0 * X[:, 0])
+    reasons = []
+    for loss in ("squared_error", "huber"):
+        model = KernelMatchingPursuitRegressor(20, gamma=0.05, loss=loss)
+        with pytest.warns(ConvergenceWarning, match="combinations of those chosen"):
+            reasons.append(model.fit(X, y).stop_reason_)
+    assert reasons == ["rank", "rank"]

@@ -284,7 +284,8 @@ class GradientPursuit:
             self.picker.cross[:] = self._correlations()
             gain = float(explained(self.picker.cross, self.picker.diagonal).max())
             self.first_gain = self.first_gain or gain
-            if gain <= NO_GAIN * self.first_gain:
+            # Without a usable candidate the gain is 0, and the picker says "rank".
+            if self.picker.n_usable and gain <= NO_GAIN * self.first_gain:
                 return "no_gain"
             reason = self.picker.step()
             if reason:
