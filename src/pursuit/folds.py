@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv, train_test_split
 
 from pursuit.backend import Array
 from pursuit.dictionary import Dictionary
-from pursuit.gradient_pursuit import LossSearch, Method
+from pursuit.gradient_pursuit import Method, start_search
 from pursuit.gram import (
     NormalEquations,
     Origin,
@@ -26,10 +26,9 @@ from pursuit.gram import (
     normal_equations,
 )
 from pursuit.kernels import scale_gamma
-from pursuit.losses import LOSSES
 from pursuit.parameters import check_real, class_codes
 from pursuit.path_losses import held_out_losses, row_losses
-from pursuit.search import Search, Turns
+from pursuit.search import Turns
 
 __all__ = ["FoldPaths", "fold_losses", "gamma_grid", "hold_out", "index_splits"]
 
@@ -199,8 +198,7 @@ class FoldPaths:
         search = self._search(train, outside, budgets)
         search.extend(sum(budgets))
         path, support = search.path()
-        rule = self.method.rule
-        loss = rule.loss if rule else LOSSES["squared_error"]
+        loss = search.loss
         on_test = self.samples.take(test)
         losses = held_out_losses(path, self.dictionary.atoms.take(support), on_test, loss)
         if len(losses):
@@ -212,14 +210,11 @@ class FoldPaths:
 
     def _search(self, train: Array, outside: Array, budgets: list[int]) -> Turns:
         """The path on the training part; atoms of the rows left out are barred."""
-        rows, rule, fitting = self.dictionary.rows, self.method.rule, self.method.fitting
+        rows = self.dictionary.rows
         barred = None if rows is None else np.isin(rows, outside)
-        following = rule is not None and rule.selection == "loss"
-        values = self._values(train, keep=not self.complete or following)
+        values = self._values(train, keep=self.method.many_passes)
         equations = self._equations(values, outside)
-        if rule is None:
-            return Search(equations, fitting, budgets, barred)
-        return LossSearch(values, equations, fitting, budgets, rule, barred)
+        return start_search(values, equations, budgets, self.method, barred)
 
     def _equations(self, values: WeightedValues, outside: Array) -> NormalEquations:
         """Normal equations of the training part."""

@@ -72,6 +72,7 @@ from pursuit.gram import NormalEquations, Samples, WeightedValues
 from pursuit.losses import Loss
 from pursuit.newton import (
     MOST_ITERATIONS,
+    ZERO_LOSS,
     Columns,
     KeptColumns,
     Preconditioner,
@@ -79,12 +80,17 @@ from pursuit.newton import (
     minimise,
 )
 from pursuit.pivoting import BasicPursuit, PivotedFactor, explained
-from pursuit.search import Turns
+from pursuit.search import Search, Turns
 
-__all__ = ["GradientPursuit", "LossRule", "LossSearch", "Method", "warn_unconverged"]
+__all__ = [
+    "GradientPursuit",
+    "LossRule",
+    "LossSearch",
+    "Method",
+    "start_search",
+    "warn_unconverged",
+]
 
-# Below this share of the loss of the constant, the targets are explained.
-ZERO_LOSS = 1e-10
 # A gain below this share of the first step's is rounding.
 NO_GAIN = 1e-20
 # A line search ends where a Newton step gains less than this share of what the first one did.
@@ -135,6 +141,12 @@ class Method(NamedTuple):
     alpha: float = 0.0
     route: str = "auto"
     rule: LossRule | None = None
+
+    @property
+    def many_passes(self) -> bool:
+        """Whether the dictionary is read once a step, so that its values are worth keeping."""
+        following = self.rule is not None and self.rule.selection == "loss"
+        return self.route == "direct" or following
 
 
 class ComputedColumns:
@@ -451,8 +463,7 @@ class LossSearch(Turns):
         barred: Array | None = None,
     ) -> None:
         # The passes of each pursuit use all cores already.
-        super().__init__(len(equations.energy), budgets, shareable=False)
-        self.equations = equations
+        super().__init__(equations, rule.loss, budgets, shareable=False)
         self.bases: list[GradientPursuit] = []
         follow = rule.selection == "loss"
         for t, budget in zip(self.outputs, budgets, strict=True):
@@ -465,11 +476,6 @@ class LossSearch(Turns):
             )
             self.bases.append(GradientPursuit(picker, values, equations, rule, t, budget))
         self.pursuits.extend(self.bases)
-
-    @property
-    def atom_mean(self) -> Array:
-        """Weighted mean of each atom."""
-        return self.equations.atom_mean
 
     @property
     def start(self) -> Array:
@@ -487,15 +493,42 @@ class LossSearch(Turns):
         for b, basis in enumerate(self.bases):
             taken = (path.order == b).cumsum()
             total += np.array(basis.losses)[taken]
-        coupled = self.bases[0].rule.loss.coupled
-        return total / (self.equations.weight * (1 if coupled else len(self.start)))
+        n_outputs = 1 if self.loss.coupled else len(self.start)
+        return total / (self.equations.weight * n_outputs)
 
 
-def warn_unconverged(search: LossSearch, stacklevel: int) -> None:
+def start_search(
+    values: WeightedValues,
+    equations: NormalEquations,
+    budgets: list[int],
+    method: Method,
+    barred: Array | None = None,
+) -> Turns:
+    """The search that a method asks for, not yet grown.
+
+    Parameters
+    ----------
+    values : WeightedValues
+        The dictionary on the training rows.
+    equations : NormalEquations
+        Of the same rows.
+    budgets : list of int
+        See `Turns`.
+    method : Method
+        Its pivot rule and its loss.
+    barred : ndarray of bool of shape (n_atoms,), optional
+        Atoms that may not be chosen.
+    """
+    if method.rule is None:
+        return Search(equations, method.fitting, budgets, barred)
+    return LossSearch(values, equations, method.fitting, budgets, method.rule, barred)
+
+
+def warn_unconverged(search: Turns, stacklevel: int) -> None:
     """Say that re-fits ended before their minimum."""
     if search.n_unconverged:
         warnings.warn(
-            f"{search.n_unconverged} re-fits under {search.bases[0].rule.loss} ended at the limit "
+            f"{search.n_unconverged} re-fits under {search.loss} ended at the limit "
             f"of {MOST_ITERATIONS} Newton steps; a larger alpha makes the optimum easier to reach",
             ConvergenceWarning,
             stacklevel=stacklevel,

@@ -58,10 +58,10 @@ from pursuit import parameters
 from pursuit.dictionary import Dictionary
 from pursuit.docstrings import with_shared_sections
 from pursuit.estimator import ExpansionClassifier, ExpansionRegressor
-from pursuit.gradient_pursuit import LossSearch, Method, warn_unconverged
+from pursuit.gradient_pursuit import Method, start_search, warn_unconverged
 from pursuit.gram import Samples, WeightedValues, choose_route, gather, normal_equations
 from pursuit.path_estimator import CrossValidatedEstimator, HeldOutEstimator
-from pursuit.search import Fit, Search, Stopping, choose_prefix
+from pursuit.search import Fit, Stopping, choose_prefix
 
 __all__ = [
     "KernelMatchingPursuitClassifier",
@@ -101,23 +101,20 @@ def kernel_matching_pursuit(
     """
     method, stopping = method or Method(), stopping or Stopping()
     functions, n_atoms = dictionary.atoms.functions, len(dictionary)
-    route, rule = method.route, method.rule
-    if route == "auto":
+    if method.route == "auto":
         route = choose_route(samples.X.shape, n_atoms, sum(budgets))
-    following = rule is not None and rule.selection == "loss"
+        method = method._replace(route=route)
     values = WeightedValues(
         functions,
         samples,
         n_atoms,
         centred=method.fit_intercept,
-        keep=route == "direct" or following,
+        keep=method.many_passes,
         subset=dictionary.atoms.subset,
     )
-    moments = gather(values, complete=route == "gram")
+    moments = gather(values, complete=method.route == "gram")
     equations = normal_equations(moments, values, alpha=method.alpha)
-    if rule is None:
-        return choose_prefix(Search(equations, method.fitting, budgets), dictionary.atoms, stopping)
-    search = LossSearch(values, equations, method.fitting, budgets, rule)
+    search = start_search(values, equations, budgets, method)
     fit = choose_prefix(search, dictionary.atoms, stopping)
     warn_unconverged(search, stacklevel=5)
     return fit

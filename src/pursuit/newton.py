@@ -44,6 +44,7 @@ book's (Nocedal and Wright, "Numerical optimization", 2006, chapters 3 and 7).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -131,7 +132,21 @@ class KeptColumns:
         return gram
 
 
-class Problem(NamedTuple):
+class _Terms(NamedTuple):
+    """What a `Problem` is made of."""
+
+    loss: Loss
+    targets: Array
+    weights: Array
+    columns: Columns
+    factor: Array
+    alpha: float = 0.0
+    offset: Array | float = 0.0
+    held: Array | float = 0.0
+    intercept: bool = True
+
+
+class Problem(_Terms):
     """The objective J; see the table of this module.
 
     Attributes
@@ -155,16 +170,6 @@ class Problem(NamedTuple):
     intercept : bool
         Whether beta is free.
     """
-
-    loss: Loss
-    targets: Array
-    weights: Array
-    columns: Columns
-    factor: Array
-    alpha: float = 0.0
-    offset: Array | float = 0.0
-    held: Array | float = 0.0
-    intercept: bool = True
 
     @property
     def constant(self) -> float:
@@ -202,8 +207,9 @@ class Problem(NamedTuple):
             slope[:-1] = xp.solve_transposed(self.factor, inner)
         return slope
 
+    @cached_property
     def ridge_hessian(self) -> Array | float:
-        """2 alpha S'S."""
+        """2 alpha S'S, the same at every point."""
         n = len(self.columns)
         if not self.alpha or not n:
             return 0.0
@@ -488,7 +494,7 @@ class Preconditioner:
 def _diagonal_blocks(problem: Problem, curvature: Array) -> list[Array]:
     """Z' diag(c_t) Z + 2 alpha S'S for the weighted curvature c_t of each output."""
     mixed = problem.columns.transposed_times(curvature)
-    ridge = problem.ridge_hessian()
+    ridge = problem.ridge_hessian
     n, u = len(problem.columns), problem.constant
     hessians = []
     for t in range(curvature.shape[1]):
@@ -513,7 +519,6 @@ class _Products:
     ) -> None:
         self.problem, self.slope = problem, slope
         self.product = problem.loss.curvature_product(problem.targets, outputs)
-        self.ridge = problem.ridge_hessian()
         self.preconditioner = preconditioner
         self.fresh = preconditioner is None or preconditioner.stale
         if preconditioner:
@@ -535,8 +540,8 @@ class _Products:
         problem = self.problem
         bent = problem.weights[:, None] * self.product(problem.direction(v))
         image = problem.pulled_back(bent)
-        if isinstance(self.ridge, np.ndarray):
-            image += self.ridge @ v
+        if isinstance(problem.ridge_hessian, np.ndarray):
+            image += problem.ridge_hessian @ v
         return image
 
     def solve(self, damping: float) -> Array | None:

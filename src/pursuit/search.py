@@ -18,6 +18,7 @@ from pursuit.atoms import AtomSet
 from pursuit.backend import Array
 from pursuit.expansion import BasisPath, CoefficientPath, RefittedPath, without_void_end
 from pursuit.gram import NormalEquations
+from pursuit.losses import LOSSES, Loss
 from pursuit.path_losses import training_losses
 from pursuit.pivoting import BasicPursuit, PivotedFactor
 from pursuit.stopping import below_threshold, best_prefix
@@ -93,8 +94,10 @@ class Turns:
 
     Parameters
     ----------
-    n_outputs : int
-        T.
+    equations : NormalEquations
+        G, D'y and the means.
+    loss : Loss
+        What the fit makes small.
     budgets : list of int
         Largest number of steps of each basis; as many as bases.
     shareable : bool
@@ -104,7 +107,11 @@ class Turns:
     # A basis of the path, from its picks, a pursuit's solution and its outputs.
     basis: Callable[..., BasisPath | RefittedPath]
 
-    def __init__(self, n_outputs: int, budgets: list[int], *, shareable: bool) -> None:
+    def __init__(
+        self, equations: NormalEquations, loss: Loss, budgets: list[int], *, shareable: bool
+    ) -> None:
+        self.equations, self.loss = equations, loss
+        n_outputs = len(equations.energy)
         together = [np.arange(n_outputs)]
         self.outputs = together if len(budgets) == 1 else list(np.arange(n_outputs)[:, None])
         self.order = deal(budgets)
@@ -151,17 +158,18 @@ class Turns:
             self.basis(np.array(at, dtype=int), *solution, outputs)
             for at, solution, outputs in zip(positions, solutions, self.outputs, strict=True)
         )
-        return CoefficientPath(bases, order, self.atom_mean[support], self.start), support
-
-    @property
-    def atom_mean(self) -> Array:
-        """Weighted mean of each atom, (n_atoms,)."""
-        raise NotImplementedError
+        atom_mean = self.equations.atom_mean[support]
+        return CoefficientPath(bases, order, atom_mean, self.start), support
 
     @property
     def start(self) -> Array:
         """The best constant, (n_outputs,)."""
         raise NotImplementedError
+
+    @property
+    def n_unconverged(self) -> int:
+        """Number of re-fits that ended before their minimum; none where there is a closed form."""
+        return 0
 
     def training_losses(self, path: CoefficientPath) -> Array:
         """Mean loss on the training rows after 1, 2, ... steps."""
@@ -192,19 +200,14 @@ class Search(Turns):
         budgets: list[int],
         barred: Array | None = None,
     ) -> None:
-        super().__init__(len(equations.energy), budgets, shareable=equations.gram.shareable)
-        self.equations = equations
+        loss = LOSSES["squared_error"]
+        super().__init__(equations, loss, budgets, shareable=equations.gram.shareable)
         for t in self.outputs:
             start = (equations.gram, equations.cross[t], equations.energy[t], barred)
             basic = fitting == "basic"
             self.pursuits.append(
                 BasicPursuit(*start) if basic else PivotedFactor(*start, rule=fitting)
             )
-
-    @property
-    def atom_mean(self) -> Array:
-        """Weighted mean of each atom."""
-        return self.equations.atom_mean
 
     @property
     def start(self) -> Array:
