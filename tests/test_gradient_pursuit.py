@@ -401,3 +401,48 @@ def test_a_loss_that_is_not_convex_starts_from_least_squares_too():
     """From the mean alone Doom II ends where its slope is lost, at 78 % of these rows."""
     X, y = make_blobs(n_samples=300, random_state=0)
     assert KernelMatchingPursuitClassifier(20, loss="doom2").fit(X, y).score(X, y) > 0.9
+
+
+def test_separated_rows_end_a_basis_that_is_known_beforehand():
+    """Nothing of the log-loss is left before squared error has used up its budget."""
+    X = np.concatenate([np.linspace(-2.0, -1.0, 30), np.linspace(1.0, 2.0, 30)])[:, None]
+    model = KernelMatchingPursuitClassifier(
+        12, gamma=5.0, loss="log_loss", alpha=0.0, selection="squared_error"
+    )
+    with pytest.warns(ConvergenceWarning, match="explained to rounding"):
+        model.fit(X, X[:, 0] > 0)
+    assert model.stop_reason_ == "zero_residual"
+    assert model.n_iter_ < 12
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 5])
+def test_a_basis_that_ends_is_fitted_again_once(every):
+    """After its last step, unless that was a step with a re-fit anyway."""
+    X = np.linspace(0.0, 6.0, 200)[:, None]
+    y = np.sin(X[:, 0]) + 0.1 * np.cos(40.0 * X[:, 0])
+    model = KernelMatchingPursuitRegressor(20, gamma=0.05, loss="huber", refit_every=every)
+    with pytest.warns(ConvergenceWarning, match="combinations of those chosen"):
+        model.fit(X, y)
+    refits = model.path_.bases[0].refits
+    assert refits[-1] == model.n_iter_
+    assert (np.diff(refits) > 0).all()
+
+
+def test_the_lower_of_two_minima_is_kept(monkeypatch):
+    """A second start that ends higher changes nothing."""
+    X, y = make_blobs(n_samples=100, centers=2, random_state=0)
+    found = KernelMatchingPursuitClassifier(5, loss="doom2").fit(X, y)
+    minimise, starts = gradient_pursuit.minimise, []
+
+    def second_start_ends_higher(problem, start=None, outputs=None, *options, **named):
+        minimum = minimise(problem, start, outputs, *options, **named)
+        if start is None or outputs is not None:
+            return minimum
+        starts.append(start)
+        return minimum._replace(point=0.0 * minimum.point, data_loss=1e9)
+
+    monkeypatch.setattr(gradient_pursuit, "minimise", second_start_ends_higher)
+    model = KernelMatchingPursuitClassifier(5, loss="doom2").fit(X, y)
+    assert len(starts) == 5
+    assert (np.diff(model.train_loss_path_) <= 0).all()
+    assert model.train_loss_path_[-1] < 2.0 * found.train_loss_path_[-1]

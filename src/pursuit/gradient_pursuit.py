@@ -256,7 +256,7 @@ class GradientPursuit:
         if self.unit:
             self.point[0] = self.unit * (weights @ Y)
         self.outputs = np.tile(self.unit * self.point, (len(Y), 1))
-        if self.unit and self.rule.loss.convex:
+        if self.rule.loss.convex:
             best = minimise(constant)
             self.point, self.outputs = best.point, best.outputs
         self.start = self.unit * self.point[-1]
@@ -377,7 +377,7 @@ class GradientPursuit:
             intercept=False,
         )
         most = COUPLED_LINE_STEPS if self.rule.loss.coupled else None
-        best = minimise(problem, None, self.outputs, self.losses[0], None, LINE_ACCURACY, most)
+        best = minimise(problem, None, None, self.losses[0], None, LINE_ACCURACY, most)
         step = best.point[0] / norm
         self.outputs, self.current = best.outputs, best.data_loss
         self.lines.append(step)
