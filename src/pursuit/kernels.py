@@ -63,6 +63,8 @@ __all__ = [
 ]
 
 SMALLEST_VALUE = 1e-30
+# Rows at a time whose K(x, x) are read from a small matrix.
+DIAGONAL_ROWS = 64
 # The shift of the distances is the median of about this many centres.
 SHIFT_ROWS = 256
 
@@ -81,6 +83,14 @@ class Kernel:
     def evaluate(self, X: Any, prepared: Any) -> Array:
         """Return the matrix for rows `X` and centres prepared by `prepare`."""
         raise NotImplementedError
+
+    def diagonal(self, X: Any) -> Array:
+        """K(x, x) of each row, (n_rows,) in float64."""
+        values = np.empty(X.shape[0])
+        for start in range(0, len(values), DIAGONAL_ROWS):
+            part = X[start : start + DIAGONAL_ROWS]
+            values[start : start + DIAGONAL_ROWS] = np.diagonal(self(part, part))
+        return values
 
 
 @dataclass(frozen=True)
@@ -119,6 +129,10 @@ class RBF(Kernel):
         """Gaussian of the distances."""
         return exp_decay(squared_distances(X, centres), self.gamma)
 
+    def diagonal(self, X: Any) -> Array:
+        """All ones."""
+        return np.ones(X.shape[0])
+
 
 @dataclass(frozen=True)
 class Laplacian(Kernel):
@@ -129,6 +143,10 @@ class Laplacian(Kernel):
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Exponential of the city-block distances."""
         return exp_decay(_city_block(X, Z), self.gamma)
+
+    def diagonal(self, X: Any) -> Array:
+        """All ones."""
+        return np.ones(X.shape[0])
 
 
 @dataclass(frozen=True)
@@ -181,6 +199,12 @@ class Precomputed(Kernel):
         """Return the chosen columns."""
         chosen = X[:, columns]
         return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen)
+
+    def diagonal(self, X: Any) -> Array:
+        """The diagonal of a square matrix; kernel values between other rows do not hold it."""
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"kernel='precomputed' needs a square X, got shape {X.shape}")
+        return np.array(X.diagonal(), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,587 @@
+"""Sparse kernel principal components analysis: the span of few points instead of all.
+
+Z. Hussain and J. Shawe-Taylor, "Theory of matching pursuit", NIPS 2008, section 2; the numbers of
+equations, algorithms and theorems are theirs. The selection equals the sparse greedy matrix
+approximation of Smola and Schoelkopf (2000) (theorem 1).
+
+Problem. Choose k of m rows x_i, so that the feature vectors phi(x) of all rows lie near the span
+of the chosen ones, and describe a row by its coordinates there.
+
+===========  ===================  =======================================================
+symbol       name in code         shape and meaning
+===========  ===================  =======================================================
+i            ``picks``            (k,) chosen rows in order (algorithm 1)
+R            ``factor``           (k, k) upper triangular, R'R = K[i, i]
+z(x)         ``coordinates``      (k,) R^{-T} k_i(x), coordinates in an orthonormal basis
+P_i(x)                            projection of phi(x), |P_i(x)|^2 = |z(x)|^2  (eq. 4)
+mu, C        ``mean``, ``scatter``  weighted mean and covariance of z over the rows
+U            ``rotation``         (k, k) eigenvectors of C, by decreasing eigenvalue
+===========  ===================  =======================================================
+
+Steps.
+
+1. Choose i by the rule asked for (``deflation.py``); the factor left behind holds R and the
+   coordinates z of all training rows. K~ = K[:, i] K[i, i]^{-1} K[:, i]' (eq. 5) is their Gram
+   matrix.
+2. With ``n_components="bound"`` k is where the bound of corollary 1 is lowest. Its second term
+   grows with k, so that the search ends when that alone exceeds the lowest value so far.
+3. Rotate to principal axes: the columns of (z - mu) U have decreasing variance.
+
+A prefix of the choice is the choice of a smaller k, and its coordinates are the first ones: mu
+and C of a smaller model are parts of those of a larger.
+
+Where we differ. The paper stops at step 1; centring (mu = 0 without) and rotation make
+``transform`` that of kernel PCA, which it equals, up to signs, where all rows are chosen.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from pursuit import blocks
+from pursuit.atoms import Atoms
+from pursuit.backend import Array, backend_of
+from pursuit.bounds import compression_bound
+from pursuit.deflation import (
+    ENOUGH,
+    SELECTIONS,
+    Deflation,
+    Rule,
+    choose,
+    listed_rule,
+    selection_rule,
+)
+from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
+from pursuit.parameters import check_choice, check_integer, check_real, check_weights
+
+__all__ = ["SparseKernelPCA", "Subspace", "sparse_kernel_pca"]
+
+_FLOATS = [np.float64, np.float32]
+# Points that are looked at between two looks at the bound.
+BOUND_STEPS = 16
+
+
+class Subspace(NamedTuple):
+    """The span of chosen points, and where the training rows lie in it.
+
+    Attributes
+    ----------
+    picks : ndarray of int of shape (k,)
+        i.
+    factor : ndarray of shape (k, k)
+        R.
+    mean : ndarray of shape (k,)
+        mu, whether or not it will be subtracted.
+    second : ndarray of shape (k, k)
+        Weighted mean of z z'.
+    residuals : ndarray of shape (k,)
+        Sum of w_i (K(x_i, x_i) - |z_i|^2) after 1, 2, ... points.
+    norms : ndarray of shape (m,)
+        K(x_i, x_i).
+    """
+
+    picks: Array
+    factor: Array
+    mean: Array
+    second: Array
+    residuals: Array
+    norms: Array
+
+
+def sparse_kernel_pca(
+    deflation: Deflation,
+    n_components: int | None,
+    rule: Rule,
+    delta: float = 0.05,
+) -> Subspace:
+    """Steps 1 and 2 on valid arrays.
+
+    Parameters
+    ----------
+    deflation : Deflation
+        Kernel, rows and weights, without any picks.
+    n_components : int or None
+        k; None: by the bound.
+    rule : callable
+        The rule of ``deflation.py``.
+    delta : float
+        One minus the confidence of the bound.
+
+    Returns
+    -------
+    subspace : Subspace
+        What was found; fewer points where the others are spanned.
+    """
+    if n_components is None:
+        n = _by_bound(deflation, rule, delta)
+    else:
+        choose(deflation, rule, n_components)
+        n = len(deflation.picks)
+    picks = np.array(deflation.picks[:n], dtype=int)
+    V, w = deflation.V[:n], deflation.weights / deflation.weights.sum()
+    return Subspace(
+        picks,
+        np.triu(V[:, picks]),
+        V @ w,
+        (V * w) @ V.T,
+        np.array(deflation.residual_sums[:n]),
+        deflation.norms,
+    )
+
+
+def bound_terms(residual_sums: Array, n_samples: int, norms: Array, delta: float) -> Array:
+    """Corollary 1 for 1, 2, ... points; R is the largest K(x, x)."""
+    t = np.arange(1, min(len(residual_sums), n_samples - 1) + 1)
+    means = residual_sums[: len(t)] / (n_samples - t)
+    largest = float(norms.max(initial=0.0)) or 1.0
+    return compression_bound(means, n_samples, delta=delta, largest_loss=largest)
+
+
+def _by_bound(deflation: Deflation, rule: Rule, delta: float) -> int:
+    """Step 2: the number of points with the lowest bound."""
+    n_samples = round(float(deflation.weights.sum()))
+    if n_samples < 2:
+        choose(deflation, rule, 1)
+        return len(deflation.picks)
+    best = np.inf
+    while True:
+        before = len(deflation.picks)
+        choose(deflation, rule, min(before + BOUND_STEPS, n_samples - 1))
+        sums = np.array(deflation.residual_sums)
+        terms = bound_terms(sums, n_samples, deflation.norms, delta)
+        alone = bound_terms(np.zeros_like(sums), n_samples, deflation.norms, delta)
+        best = float(terms.min(initial=np.inf))
+        if len(deflation.picks) == before or alone[-1] >= best:
+            return int(terms.argmin()) + 1 if len(terms) else 0
+
+
+class SparseKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Kernel principal components in the span of few training rows.
+
+    Parameters
+    ----------
+    n_components : int or "bound", default 100
+        Number of rows chosen, and of columns that ``transform`` gives. ``"bound"``: where the
+        sample compression bound (corollary 1) is lowest.
+    kernel : str, Kernel or callable, default "rbf"
+        As in `KernelMatchingPursuitClassifier`; positive semidefinite.
+    gamma : {"scale", "auto"} or float, default "scale"
+        Coefficient of the rbf, laplacian and polynomial kernels.
+    degree : float, default 3
+        Degree of the polynomial and cosine polynomial kernels.
+    coef0 : float, default 1
+        Constant of the polynomial and cosine polynomial kernels.
+    kernel_params : mapping, optional
+        Keyword arguments of a callable kernel.
+    selection : str or array-like, default "rayleigh"
+        How rows are chosen: ``"rayleigh"`` (algorithm 1: the largest drop of the residual),
+        ``"residual"`` (the row furthest from the span), ``"rpcholesky"`` (drawn in proportion to
+        its squared distance), ``"random"``, ``"kmeans"`` (centres of clusters, which are no rows),
+        or the indices of the rows themselves, in order.
+    n_candidates : int, optional
+        With ``"rayleigh"``: rows drawn at each step, of which the best is taken. None: all rows
+        if the kernel matrix fits in scikit-learn's ``working_memory``, else 59, of which the
+        best is among the best 5 % of all with probability 0.95.
+    center : bool, default False
+        Whether the coordinates are centred on their mean, as in kernel PCA.
+    fit_inverse_transform : bool, default False
+        Whether to learn `inverse_transform` by kernel ridge regression on the coordinates, with
+        the chosen rows as centres. Not for a precomputed kernel.
+    alpha : float, default 1e-3
+        Ridge of the inverse.
+    delta : float, default 0.05
+        One minus the confidence of the bound.
+    random_state : int, RandomState or None, default None
+        For rows that are drawn.
+
+    Attributes
+    ----------
+    support_ : ndarray of int of shape (k,)
+        Chosen rows in order; absent for ``selection="kmeans"``.
+    support_vectors_ : {ndarray, CSR matrix} of shape (k, n_features)
+        The chosen rows; absent for a precomputed kernel.
+    n_components_ : int
+        k, below `n_components` where the other rows lie in the span.
+    explained_variance_ : ndarray of shape (k,)
+        Weighted mean square of each column of the transformed training rows (their variance if
+        centred), decreasing.
+    residual_path_ : ndarray of shape (k,)
+        Weighted mean squared distance of the training rows to the span of 1, 2, ... chosen rows.
+    bound_path_ : ndarray
+        Sample compression bound of the expected distance, for as many; shorter by one where all
+        rows are chosen, infinite nowhere. Absent for ``selection="kmeans"``.
+    kernel_ : Kernel
+        The kernel with its numbers resolved.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X had them.
+
+    References
+    ----------
+    Z. Hussain and J. Shawe-Taylor, "Theory of matching pursuit", NIPS 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from pursuit import SparseKernelPCA
+    >>> X, y = load_digits(return_X_y=True)
+    >>> pca = SparseKernelPCA(n_components=50).fit(X)
+    >>> pca.transform(X).shape, bool(pca.residual(X).mean() < 0.3)
+    ((1797, 50), True)
+    >>> pca.truncate(10).support_.tolist() == pca.support_[:10].tolist()
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | str = 100,
+        *,
+        kernel: Any = "rbf",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        selection: Any = "rayleigh",
+        n_candidates: int | None = None,
+        center: bool = False,
+        fit_inverse_transform: bool = False,
+        alpha: float = 1e-3,
+        delta: float = 0.05,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.selection = selection
+        self.n_candidates = n_candidates
+        self.center = center
+        self.fit_inverse_transform = fit_inverse_transform
+        self.alpha = alpha
+        self.delta = delta
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is accepted; a precomputed kernel makes the input pairwise."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose rows and principal axes.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Training rows; kernel values of shape (n_samples, n_samples) if precomputed.
+        y : None
+            Not used.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 counts as the row twice, 0 as the row removed.
+
+        Returns
+        -------
+        self : SparseKernelPCA
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are invalid; the message names it.
+        """
+        self._check_parameters()
+        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS)
+        weights = check_weights(sample_weight, X.shape[0])
+        rows = np.flatnonzero(weights > 0)
+        kernel = self._kernel(X, weights)
+        used = X if len(rows) == X.shape[0] else X[rows]
+        if isinstance(kernel, Precomputed):
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(f"kernel='precomputed' needs a square X, got shape {X.shape}")
+            used = used[:, rows]
+        w = weights[rows]
+        if isinstance(self.selection, str) and self.selection == "kmeans":
+            used, w = self._with_cluster_centres(used, w)
+        deflation = Deflation(kernel, used, w)
+        rule = self._rule(deflation, rows)
+        n_components = None if self.n_components == "bound" else int(self.n_components)
+        subspace = sparse_kernel_pca(deflation, n_components, rule, self.delta)
+        self._warn_short(len(subspace.picks))
+        self._store(kernel, used, rows, subspace, w)
+        if self.fit_inverse_transform:
+            self._fit_inverse(used, w)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise one error that names the first parameter out of range."""
+        if self.n_components != "bound":
+            check_integer("n_components", self.n_components)
+        if isinstance(self.selection, str):
+            check_choice("selection", self.selection, (*SELECTIONS, "kmeans"))
+        if not isinstance(self.selection, str) or self.selection == "kmeans":
+            if self.n_components == "bound":
+                raise ValueError("n_components='bound' needs rows chosen by a rule of selection")
+        check_integer("n_candidates", self.n_candidates, optional=True)
+        if self.n_candidates is not None and self.selection != "rayleigh":
+            raise ValueError("n_candidates is only for selection='rayleigh'")
+        for name in ("center", "fit_inverse_transform"):
+            check_choice(name, getattr(self, name), (True, False))
+        check_real("alpha", self.alpha)
+        check_real("delta", self.delta, below=1.0, above=True)
+        if is_precomputed(self.kernel) and (self.fit_inverse_transform or self._clusters):
+            raise ValueError(
+                "kernel='precomputed' goes neither with fit_inverse_transform nor with "
+                "selection='kmeans', which need the rows themselves"
+            )
+
+    @property
+    def _clusters(self) -> bool:
+        """Whether the functions are centred on cluster centres."""
+        return isinstance(self.selection, str) and self.selection == "kmeans"
+
+    def _kernel(self, X: Any, weights: Array) -> Kernel:
+        """The kernel with its numbers resolved on the rows of positive weight."""
+        rows = np.flatnonzero(weights > 0)
+        return resolve_kernel(
+            self.kernel,
+            X[rows],
+            weights[rows],
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+        )
+
+    def _with_cluster_centres(self, X: Any, weights: Array) -> tuple[Any, Array]:
+        """The rows, and below them cluster centres of weight zero."""
+        n_distinct = min(int(self.n_components), X.shape[0])
+        means = KMeans(n_distinct, n_init=1, random_state=self.random_state)
+        centres = means.fit(X, sample_weight=weights).cluster_centers_
+        if sparse.issparse(X):
+            stacked: Any = sparse.csr_matrix(sparse.vstack([X, sparse.csr_matrix(centres)]))
+        else:
+            stacked = np.vstack([X, centres])
+        return stacked, np.concatenate([weights, np.zeros(n_distinct)])
+
+    def _rule(self, deflation: Deflation, rows: Array) -> Rule:
+        """How the points are chosen."""
+        rng = check_random_state(self.random_state)
+        if self._clusters:
+            return listed_rule(deflation, np.flatnonzero(deflation.weights == 0))
+        if not isinstance(self.selection, str):
+            return listed_rule(deflation, self._listed(rows))
+        n_candidates = self.n_candidates
+        m = len(deflation.norms)
+        if self.selection == "rayleigh" and n_candidates is None and not blocks.fits(8.0 * m * m):
+            n_candidates = ENOUGH
+        return selection_rule(deflation, self.selection, rng, n_candidates)
+
+    def _listed(self, rows: Array) -> Array:
+        """Places among `rows` of the rows that `selection` lists."""
+        listed = check_array(self.selection, ensure_2d=False, dtype=None, input_name="selection")
+        largest = int(rows[-1])
+        if listed.ndim != 1 or listed.dtype.kind not in "iu" or not np.isin(listed, rows).all():
+            raise ValueError(
+                "selection must list row indices of positive weight as integers from 0 to "
+                f"{largest}, or be one of {[*SELECTIONS, 'kmeans']}"
+            )
+        return np.asarray(np.searchsorted(rows, listed))
+
+    def _warn_short(self, n_found: int) -> None:
+        """Say that fewer points than asked for were needed."""
+        asked = self.n_components
+        if not isinstance(asked, str) and n_found < asked:
+            warnings.warn(
+                f"n_components={asked}, but {n_found} points were chosen: the others are none, or "
+                "lie in their span to rounding",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _store(self, kernel: Kernel, X: Any, rows: Array, subspace: Subspace, w: Array) -> None:
+        """Set the fitted attributes."""
+        picks = subspace.picks
+        self.kernel_ = kernel
+        precomputed = isinstance(kernel, Precomputed)
+        vectors = rows[picks] if precomputed else X[picks].astype(np.float64)
+        self.atoms_ = Atoms(kernel, vectors)
+        for name in ("support_", "support_vectors_", "bound_path_", "inverse_coef_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if not precomputed:
+            self.support_vectors_ = vectors
+        total = float(w.sum())
+        self.residual_path_ = subspace.residuals / total
+        if not self._clusters:
+            self.support_ = rows[picks]
+            n_samples = round(total)
+            self.bound_path_ = bound_terms(
+                subspace.residuals, n_samples, subspace.norms, self.delta
+            )
+        self._rotate(subspace.factor, subspace.mean, subspace.second)
+
+    def _rotate(self, factor: Array, mean: Array, second: Array) -> None:
+        """Step 3."""
+        self._factor, self._mean, self._second = factor, mean, second
+        mu = mean if self.center else np.zeros_like(mean)
+        values, vectors = eigh(second - np.outer(mu, mu)) if len(mu) else (mu, second)
+        rotation = vectors[:, ::-1]
+        # The largest entry of each axis is positive, so that the signs are those of the data.
+        largest = rotation[np.abs(rotation).argmax(axis=0), np.arange(len(mu))] if len(mu) else mu
+        rotation = rotation * np.where(largest < 0, -1.0, 1.0)
+        self.explained_variance_ = np.maximum(values[::-1], 0.0)
+        self.n_components_ = self._n_features_out = len(mu)
+        self._projection = backend_of(factor).solve_upper(factor, rotation) if len(mu) else rotation
+        self._offset = mu @ rotation
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates on the principal axes of the span.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows; kernel values between them and the training rows if precomputed.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components_)
+            In float64.
+        """
+        return self._transform(self._validated(X))
+
+    def _validated(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
+
+    def _transform(self, X: Any) -> Array:
+        """Coordinates of checked rows, block by block."""
+        k = self.n_components_
+        Z = np.empty((X.shape[0], k))
+        functions = self.atoms_.functions
+        for rows in blocks.row_blocks(len(Z), 16.0 * max(k, 1)):
+            Z[rows] = blocks.evaluate(functions, X[rows], max(k, 1)) @ self._projection
+        Z -= self._offset
+        return Z
+
+    def residual(self, X: Any) -> Array:
+        """Squared distance of each row's feature vector to the span (corollary 1).
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows. With a precomputed kernel only the training rows, whose K(x, x) are known.
+
+        Returns
+        -------
+        residual : ndarray of shape (n_samples,)
+            K(x, x) - |P_i(x)|^2, at least 0.
+        """
+        rows = self._validated(X)
+        Z = self._transform(rows) + self._offset
+        lengths = np.einsum("ij,ij->i", Z, Z)
+        return np.asarray(np.maximum(self.kernel_.diagonal(rows) - lengths, 0.0))
+
+    def truncate(self, n_components: int) -> Self:
+        """Return a copy that uses the first points alone, with their own principal axes.
+
+        Parameters
+        ----------
+        n_components : int
+            From 1 to ``n_components_``.
+
+        Returns
+        -------
+        model : SparseKernelPCA
+            What ``fit`` with this `n_components` gives, without an inverse.
+
+        Raises
+        ------
+        ValueError
+            If `n_components` is out of range.
+        """
+        check_is_fitted(self)
+        n = n_components
+        if not (isinstance(n, (int, np.integer)) and 1 <= n <= self.n_components_):
+            raise ValueError(
+                f"n_components must be an integer from 1 to {self.n_components_}, "
+                f"got {n_components!r}"
+            )
+        model = copy.copy(self)
+        model.n_components = int(n)
+        model.fit_inverse_transform = False
+        model.atoms_ = self.atoms_.take(np.arange(n))
+        for name in ("support_", "support_vectors_", "residual_path_", "bound_path_"):
+            if hasattr(self, name):
+                setattr(model, name, getattr(self, name)[:n])
+        if hasattr(model, "inverse_coef_"):
+            del model.inverse_coef_, model.inverse_centres_
+        model._rotate(self._factor[:n, :n], self._mean[:n], self._second[:n, :n])
+        return model
+
+    def _fit_inverse(self, X: Any, weights: Array) -> None:
+        """Kernel ridge regression of the rows on their coordinates.
+
+        Over A: sum_i w_i |x_i - A'k(z_i)|^2 + alpha tr(A'K A), k(z) and K the kernel values of a
+        coordinate vector, and among each other, of the chosen points' coordinates.
+        """
+        used = np.flatnonzero(weights > 0)
+        centres = self._transform(self.support_vectors_)
+        atoms = Atoms(self.kernel_, centres)
+        k = len(centres)
+        normal = np.zeros((k, k))
+        right = np.zeros((k, X.shape[1]))
+        for rows in blocks.row_blocks(len(used), 16.0 * max(k, X.shape[1])):
+            part = X[used[rows]]
+            values = blocks.evaluate(atoms.functions, self._transform(part), k)
+            weighted = values * weights[used[rows], None]
+            normal += weighted.T @ values
+            right += np.asarray(safe_sparse_dot(weighted.T, part, dense_output=True))
+        normal += self.alpha * self.kernel_(centres, centres)
+        # Coordinates that resemble each other leave directions open: the shortest solution.
+        self.inverse_coef_ = np.linalg.lstsq(normal, right, rcond=None)[0]
+        self.inverse_centres_ = centres
+
+    def inverse_transform(self, Z: Any) -> Array:
+        """Rows whose coordinates are near to those given.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_components_)
+            Coordinates.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+
+        Raises
+        ------
+        ValueError
+            Without ``fit_inverse_transform=True``, or for a wrong number of columns.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "inverse_coef_"):
+            raise ValueError("inverse_transform needs fit_inverse_transform=True")
+        coordinates = check_array(Z, dtype=np.float64, input_name="Z")
+        if coordinates.shape[1] != self.n_components_:
+            raise ValueError(f"Z has {coordinates.shape[1]} columns, expected {self.n_components_}")
+        values: Array = self.kernel_(coordinates, self.inverse_centres_) @ self.inverse_coef_
+        return values
