@@ -12,6 +12,7 @@ from pursuit.matching_pursuit import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
+from pursuit.sparse_kernel_pca import SparseKernelPCA
 
 __version__ = version("pursuit")
 
@@ -23,6 +24,7 @@ __all__ = [
     "ModelFileError",
     "OrientedGaussians",
     "PursuitPathDisplay",
+    "SparseKernelPCA",
     "SupportDisplay",
     "bounds",
     "dictionary",
