@@ -37,17 +37,11 @@ Where we differ. The paper stops at step 1; centring (mu = 0 without) and rotati
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import eigh
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -55,21 +49,13 @@ from pursuit import blocks
 from pursuit.atoms import Atoms
 from pursuit.backend import Array, backend_of
 from pursuit.bounds import compression_bound
-from pursuit.deflation import (
-    ENOUGH,
-    SELECTIONS,
-    Deflation,
-    Rule,
-    choose,
-    listed_rule,
-    selection_rule,
-)
-from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
-from pursuit.parameters import check_choice, check_integer, check_real, check_weights
+from pursuit.deflation import SELECTIONS, Deflation, Rule, choose
+from pursuit.kernels import is_precomputed
+from pursuit.landmarks import FLOATS, LandmarkTransformer, Points
+from pursuit.parameters import check_choice, check_integer, check_real
 
 __all__ = ["SparseKernelPCA", "Subspace", "sparse_kernel_pca"]
 
-_FLOATS = [np.float64, np.float32]
 # Points that are looked at between two looks at the bound.
 BOUND_STEPS = 16
 
@@ -168,7 +154,7 @@ def _by_bound(deflation: Deflation, rule: Rule, delta: float) -> int:
             return int(terms.argmin()) + 1 if len(terms) else 0
 
 
-class SparseKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SparseKernelPCA(LandmarkTransformer):
     """Kernel principal components in the span of few training rows.
 
     Parameters
@@ -277,13 +263,8 @@ class SparseKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.delta = delta
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        """Sparse input is accepted; a precomputed kernel makes the input pairwise."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
-        tags.transformer_tags.preserves_dtype = []
-        return tags
+    def _kernel_numbers(self) -> dict[str, Any]:
+        return {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose rows and principal axes.
@@ -308,133 +289,45 @@ class SparseKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             If a parameter or the data are invalid; the message names it.
         """
         self._check_parameters()
-        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS)
-        weights = check_weights(sample_weight, X.shape[0])
-        rows = np.flatnonzero(weights > 0)
-        kernel = self._kernel(X, weights)
-        used = X if len(rows) == X.shape[0] else X[rows]
-        if isinstance(kernel, Precomputed):
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(f"kernel='precomputed' needs a square X, got shape {X.shape}")
-            used = used[:, rows]
-        w = weights[rows]
-        if isinstance(self.selection, str) and self.selection == "kmeans":
-            used, w = self._with_cluster_centres(used, w)
-        deflation = Deflation(kernel, used, w)
-        rule = self._rule(deflation, rows)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        points = self._points(X, sample_weight)
+        deflation = Deflation(points.kernel, points.X, points.weights)
+        rule = self._rule(deflation, points.rows)
         n_components = None if self.n_components == "bound" else int(self.n_components)
         subspace = sparse_kernel_pca(deflation, n_components, rule, self.delta)
-        self._warn_short(len(subspace.picks))
-        self._store(kernel, used, rows, subspace, w)
+        if n_components is not None:
+            self._warn_short(len(subspace.picks))
+        self._store(points, subspace)
         if self.fit_inverse_transform:
-            self._fit_inverse(used, w)
+            self._fit_inverse(points.X, points.weights)
         return self
 
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""
+        self._check_selection()
+        self._check_candidates()
         if self.n_components != "bound":
             check_integer("n_components", self.n_components)
-        if isinstance(self.selection, str):
-            check_choice("selection", self.selection, (*SELECTIONS, "kmeans"))
-        if not isinstance(self.selection, str) or self.selection == "kmeans":
-            if self.n_components == "bound":
-                raise ValueError("n_components='bound' needs rows chosen by a rule of selection")
-        check_integer("n_candidates", self.n_candidates, optional=True)
-        if self.n_candidates is not None and self.selection != "rayleigh":
-            raise ValueError("n_candidates is only for selection='rayleigh'")
+        elif self._named_selection not in SELECTIONS:
+            raise ValueError("n_components='bound' needs rows chosen by a rule of selection")
         for name in ("center", "fit_inverse_transform"):
             check_choice(name, getattr(self, name), (True, False))
         check_real("alpha", self.alpha)
         check_real("delta", self.delta, below=1.0, above=True)
-        if is_precomputed(self.kernel) and (self.fit_inverse_transform or self._clusters):
-            raise ValueError(
-                "kernel='precomputed' goes neither with fit_inverse_transform nor with "
-                "selection='kmeans', which need the rows themselves"
-            )
+        if self.fit_inverse_transform and is_precomputed(self.kernel):
+            raise ValueError("fit_inverse_transform needs the rows, not a precomputed kernel")
 
-    @property
-    def _clusters(self) -> bool:
-        """Whether the functions are centred on cluster centres."""
-        return isinstance(self.selection, str) and self.selection == "kmeans"
-
-    def _kernel(self, X: Any, weights: Array) -> Kernel:
-        """The kernel with its numbers resolved on the rows of positive weight."""
-        rows = np.flatnonzero(weights > 0)
-        return resolve_kernel(
-            self.kernel,
-            X[rows],
-            weights[rows],
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
-
-    def _with_cluster_centres(self, X: Any, weights: Array) -> tuple[Any, Array]:
-        """The rows, and below them cluster centres of weight zero."""
-        n_distinct = min(int(self.n_components), X.shape[0])
-        means = KMeans(n_distinct, n_init=1, random_state=self.random_state)
-        centres = means.fit(X, sample_weight=weights).cluster_centers_
-        if sparse.issparse(X):
-            stacked: Any = sparse.csr_matrix(sparse.vstack([X, sparse.csr_matrix(centres)]))
-        else:
-            stacked = np.vstack([X, centres])
-        return stacked, np.concatenate([weights, np.zeros(n_distinct)])
-
-    def _rule(self, deflation: Deflation, rows: Array) -> Rule:
-        """How the points are chosen."""
-        rng = check_random_state(self.random_state)
-        if self._clusters:
-            return listed_rule(deflation, np.flatnonzero(deflation.weights == 0))
-        if not isinstance(self.selection, str):
-            return listed_rule(deflation, self._listed(rows))
-        n_candidates = self.n_candidates
-        m = len(deflation.norms)
-        if self.selection == "rayleigh" and n_candidates is None and not blocks.fits(8.0 * m * m):
-            n_candidates = ENOUGH
-        return selection_rule(deflation, self.selection, rng, n_candidates)
-
-    def _listed(self, rows: Array) -> Array:
-        """Places among `rows` of the rows that `selection` lists."""
-        listed = check_array(self.selection, ensure_2d=False, dtype=None, input_name="selection")
-        largest = int(rows[-1])
-        if listed.ndim != 1 or listed.dtype.kind not in "iu" or not np.isin(listed, rows).all():
-            raise ValueError(
-                "selection must list row indices of positive weight as integers from 0 to "
-                f"{largest}, or be one of {[*SELECTIONS, 'kmeans']}"
-            )
-        return np.asarray(np.searchsorted(rows, listed))
-
-    def _warn_short(self, n_found: int) -> None:
-        """Say that fewer points than asked for were needed."""
-        asked = self.n_components
-        if not isinstance(asked, str) and n_found < asked:
-            warnings.warn(
-                f"n_components={asked}, but {n_found} points were chosen: the others are none, or "
-                "lie in their span to rounding",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def _store(self, kernel: Kernel, X: Any, rows: Array, subspace: Subspace, w: Array) -> None:
+    def _store(self, points: Points, subspace: Subspace) -> None:
         """Set the fitted attributes."""
-        picks = subspace.picks
-        self.kernel_ = kernel
-        precomputed = isinstance(kernel, Precomputed)
-        vectors = rows[picks] if precomputed else X[picks].astype(np.float64)
-        self.atoms_ = Atoms(kernel, vectors)
-        for name in ("support_", "support_vectors_", "bound_path_", "inverse_coef_"):
+        self._store_centres(points, subspace.picks)
+        for name in ("bound_path_", "inverse_coef_", "inverse_centres_"):
             if hasattr(self, name):
                 delattr(self, name)
-        if not precomputed:
-            self.support_vectors_ = vectors
-        total = float(w.sum())
+        total = float(points.weights.sum())
         self.residual_path_ = subspace.residuals / total
-        if not self._clusters:
-            self.support_ = rows[picks]
-            n_samples = round(total)
+        if hasattr(self, "support_"):
             self.bound_path_ = bound_terms(
-                subspace.residuals, n_samples, subspace.norms, self.delta
+                subspace.residuals, round(total), subspace.norms, self.delta
             )
         self._rotate(subspace.factor, subspace.mean, subspace.second)
 
@@ -467,17 +360,9 @@ class SparseKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         return self._transform(self._validated(X))
 
-    def _validated(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
-
     def _transform(self, X: Any) -> Array:
-        """Coordinates of checked rows, block by block."""
-        k = self.n_components_
-        Z = np.empty((X.shape[0], k))
-        functions = self.atoms_.functions
-        for rows in blocks.row_blocks(len(Z), 16.0 * max(k, 1)):
-            Z[rows] = blocks.evaluate(functions, X[rows], max(k, 1)) @ self._projection
+        """Coordinates of checked rows."""
+        Z = self._features(X)
         Z -= self._offset
         return Z
 
