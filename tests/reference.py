@@ -42,6 +42,13 @@ def laplacian(X, Z, gamma):
     return _table(X, Z, lambda x, z: np.exp(-gamma * np.sum(np.abs(x - z))))
 
 
+def chi2(X, Z, gamma):
+    def distance(x, z):
+        return sum((a - b) ** 2 / (a + b) for a, b in zip(x, z, strict=True) if a + b > 0)
+
+    return _table(X, Z, lambda x, z: np.exp(-gamma * distance(x, z)))
+
+
 def sigmoid(X, Z, gamma, coef0):
     return _table(X, Z, lambda x, z: np.tanh(gamma * np.sum(x * z) + coef0))
 

@@ -102,3 +102,23 @@ def test_number_of_threads(monkeypatch):
     for text, expected in (("1", 1), ("100000", available), ("0", available), ("x", available)):
         monkeypatch.setenv("OMP_NUM_THREADS", text)
         assert blocks.n_threads() == expected
+
+
+def test_a_limit_of_threads_holds_for_us_and_for_the_blas(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    available = blocks.n_threads()
+
+    def blas():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    before = blas()
+    with blocks.at_most_threads(1):
+        assert blocks.n_threads() == 1
+        assert blas() == {1}
+        with blocks.at_most_threads(None):
+            assert blocks.n_threads() == 1
+    for n_jobs, expected in [(None, available), (-1, available), (-2, max(1, available - 1)),
+                             (-1000, 1), (10**6, available)]:  # fmt: skip
+        with blocks.at_most_threads(n_jobs):
+            assert blocks.n_threads() == expected
+    assert blas() == before

@@ -13,6 +13,7 @@ from sklearn.metrics import pairwise
 from pursuit import kernels
 from pursuit.kernels import (
     RBF,
+    ChiSquared,
     Cosine,
     CosinePolynomial,
     FunctionKernel,
@@ -278,10 +279,22 @@ def test_names(name, expected):
     assert resolve_kernel(name, np.eye(3), gamma=0.25, degree=2, coef0=3) == expected
 
 
+def test_chi_squared(rows):
+    X, Z = np.abs(rows[0]), np.abs(rows[1])
+    K = ChiSquared(0.7)(X, Z)
+    assert_allclose(K, reference.chi2(X, Z, 0.7), rtol=1e-12)
+    assert_allclose(K, pairwise.chi2_kernel(X, Z, gamma=0.7), rtol=1e-12)
+    assert_allclose(ChiSquared(0.7).diagonal(X), np.diag(ChiSquared(0.7)(X, X)), rtol=1e-15)
+    with pytest.raises(ValueError, match="negative"):
+        ChiSquared(0.7)(-X, Z)
+    with pytest.raises(ValueError, match="kernel='chi2' needs dense rows"):
+        ChiSquared(0.7)(sparse.csr_matrix(X), Z)
+
+
 def test_every_exported_kernel_has_a_name():
     listed = {getattr(kernels, name) for name in kernels.__all__}
     values = {c for c in listed if isinstance(c, type) and issubclass(c, kernels.Kernel)}
-    named = {type(resolve_kernel(name, np.eye(3))) for name in (*CASES, "precomputed")}
+    named = {type(resolve_kernel(name, np.eye(3))) for name in (*CASES, "chi2", "precomputed")}
     assert named == values - {kernels.Kernel, FunctionKernel}
 
 
@@ -294,7 +307,7 @@ def test_objects_and_functions():
 @pytest.mark.parametrize(
     ("kernel", "options", "message"),
     [
-        ("gauss", {}, r"kernel must be one of \['cosine', .*got 'gauss'"),
+        ("gauss", {}, r"kernel must be one of \['chi2', .*got 'gauss'"),
         (None, {}, "kernel must be one of"),
         ("rbf", {"kernel_params": {"a": 1}}, "kernel_params is only for a callable kernel"),
         ("rbf", {"gamma": -2.0}, "gamma must be .*got -2.0"),

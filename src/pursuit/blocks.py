@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
@@ -21,12 +22,22 @@ from threadpoolctl import ThreadpoolController
 
 from pursuit.backend import Array
 
-__all__ = ["blas_threads", "evaluate", "fits", "in_parallel", "n_threads", "row_blocks"]
+__all__ = [
+    "at_most_threads",
+    "blas_threads",
+    "evaluate",
+    "fits",
+    "in_parallel",
+    "n_threads",
+    "row_blocks",
+]
 
 BLOCK_SHARE = 0.25
 CHUNK_BYTES = 1 << 24
 SMALLEST_PARALLEL_SIZE = 1 << 18
 SMALLEST_THREADED = 1e8
+
+_most_threads: ContextVar[int | None] = ContextVar("_most_threads", default=None)
 
 Functions = Callable[[Any], Array]
 Result = TypeVar("Result")
@@ -68,7 +79,36 @@ def n_threads() -> int:
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
     limit = os.environ.get("OMP_NUM_THREADS", "")
-    return min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available
+    threads = min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available
+    return min(threads, _most_threads.get() or threads)
+
+
+@contextmanager
+def at_most_threads(n_jobs: int | None) -> Iterator[None]:
+    """Context in which so many threads work, here and in the BLAS.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        A number; -1 or None: all that the process may use; -2: all but one, and so on.
+
+    Examples
+    --------
+    >>> from pursuit import blocks
+    >>> with blocks.at_most_threads(1):
+    ...     blocks.n_threads()
+    1
+    """
+    if n_jobs is None or n_jobs == -1:
+        yield
+        return
+    number = n_jobs if n_jobs > 0 else max(1, n_threads() + 1 + n_jobs)
+    token = _most_threads.set(number)
+    try:
+        with _blas().limit(limits=number, user_api="blas"):
+            yield
+    finally:
+        _most_threads.reset(token)
 
 
 @cache

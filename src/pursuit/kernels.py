@@ -10,6 +10,7 @@ name                 K(x, z)                                     class
 ``sigmoid``          tanh(gamma x'z + coef0)                     `Sigmoid`
 ``cosine``           x'z / (|x| |z|)                             `Cosine`
 ``cosine_polynomial``  (x'z / (|x| |z|) + coef0)^degree          `CosinePolynomial`
+``chi2``             exp(-gamma sum (x - z)^2 / (x + z))         `ChiSquared`
 ``precomputed``      column z of the given matrix                `Precomputed`
 a callable           function(X, Z)                              `FunctionKernel`
 ===================  ==========================================  =====================
@@ -23,7 +24,7 @@ A kernel is used in two steps: ``prepare(Z)`` computes once what depends on the 
 Numerics. Squared distances are formed from rows shifted by the median of the centres, so that
 data far from the origin lose nothing, even beside a far outlier; values within rounding of zero
 become exactly zero, so
-that K(x, x) = 1 for the Gaussian. Values of the two exponential kernels below 1e-30 become
+that K(x, x) = 1 for the Gaussian. Values of the exponential kernels below 1e-30 become
 zero: denormal numbers would slow every later product down.
 """
 
@@ -36,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import manhattan_distances
+from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
@@ -45,6 +46,7 @@ from pursuit.parameters import check_real
 
 __all__ = [
     "RBF",
+    "ChiSquared",
     "Cosine",
     "CosinePolynomial",
     "FunctionKernel",
@@ -143,6 +145,23 @@ class Laplacian(Kernel):
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Exponential of the city-block distances."""
         return exp_decay(_city_block(X, Z), self.gamma)
+
+    def diagonal(self, X: Any) -> Array:
+        """All ones."""
+        return np.ones(X.shape[0])
+
+
+@dataclass(frozen=True)
+class ChiSquared(Kernel):
+    """K(x, z) = exp(-gamma sum_j (x_j - z_j)^2 / (x_j + z_j)), for histograms; x, z >= 0."""
+
+    gamma: float = 1.0
+
+    def evaluate(self, X: Any, Z: Any) -> Array:
+        """Exponential of the chi-squared distances; 0 / 0 counts as 0."""
+        if sparse.issparse(X) or sparse.issparse(Z):
+            raise ValueError("kernel='chi2' needs dense rows")
+        return exp_decay(-additive_chi2_kernel(X, Z), self.gamma)
 
     def diagonal(self, X: Any) -> Array:
         """All ones."""
@@ -462,6 +481,7 @@ def resolve_kernel(
         "poly": lambda: Polynomial(width(), degree, float(coef0)),
         "rbf": lambda: RBF(width()),
         "laplacian": lambda: Laplacian(width()),
+        "chi2": lambda: ChiSquared(width()),
         "sigmoid": lambda: Sigmoid(width(), float(coef0)),
         "cosine": Cosine,
         "cosine_polynomial": lambda: CosinePolynomial(degree, float(coef0)),

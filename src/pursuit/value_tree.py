@@ -69,6 +69,7 @@ CLASSES = {
     "CoefficientPath": "pursuit.expansion",
     "KernelExpansion": "pursuit.expansion",
     "RefittedPath": "pursuit.expansion",
+    "ChiSquared": "pursuit.kernels",
     "Cosine": "pursuit.kernels",
     "CosinePolynomial": "pursuit.kernels",
     "Laplacian": "pursuit.kernels",
