@@ -12,11 +12,12 @@ from pursuit.matching_pursuit import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
-from pursuit.sparse_kernel_pca import SparseKernelPCA
+from pursuit.sparse_kernel_pca import GreedyNystroem, SparseKernelPCA
 
 __version__ = version("pursuit")
 
 __all__ = [
+    "GreedyNystroem",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",
     "KernelMatchingPursuitRegressor",

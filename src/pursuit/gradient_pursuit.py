@@ -67,8 +67,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pursuit import blocks
 from pursuit.backend import Array, backend_of
+from pursuit.dictionary import Dictionary
 from pursuit.expansion import CoefficientPath, RefittedPath
-from pursuit.gram import NormalEquations, Samples, WeightedValues
+from pursuit.gram import (
+    NormalEquations,
+    Samples,
+    WeightedValues,
+    choose_route,
+    gather,
+    normal_equations,
+)
 from pursuit.losses import Loss
 from pursuit.newton import (
     MOST_ITERATIONS,
@@ -87,6 +95,7 @@ __all__ = [
     "LossRule",
     "LossSearch",
     "Method",
+    "new_search",
     "start_search",
     "warn_unconverged",
 ]
@@ -522,6 +531,39 @@ def start_search(
     if method.rule is None:
         return Search(equations, method.fitting, budgets, barred)
     return LossSearch(values, equations, method.fitting, budgets, method.rule, barred)
+
+
+def new_search(
+    dictionary: Dictionary, samples: Samples, budgets: list[int], method: Method
+) -> Turns:
+    """The search on valid arrays, after one pass over the rows, not yet grown.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        Candidate atoms.
+    samples : Samples
+        Rows (l, d), targets (l, T) and positive weights (l,).
+    budgets : list of int
+        See `Turns`.
+    method : Method
+        How to fit.
+    """
+    n_atoms = len(dictionary)
+    if method.route == "auto":
+        route = choose_route(samples.X.shape, n_atoms, sum(budgets))
+        method = method._replace(route=route)
+    values = WeightedValues(
+        dictionary.atoms.functions,
+        samples,
+        n_atoms,
+        centred=method.fit_intercept,
+        keep=method.many_passes,
+        subset=dictionary.atoms.subset,
+    )
+    moments = gather(values, complete=method.route == "gram")
+    equations = normal_equations(moments, values, alpha=method.alpha)
+    return start_search(values, equations, budgets, method)
 
 
 def warn_unconverged(search: Turns, stacklevel: int) -> None:

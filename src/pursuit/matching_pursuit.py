@@ -58,8 +58,8 @@ from pursuit import parameters
 from pursuit.dictionary import Dictionary
 from pursuit.docstrings import with_shared_sections
 from pursuit.estimator import ExpansionClassifier, ExpansionRegressor
-from pursuit.gradient_pursuit import Method, start_search, warn_unconverged
-from pursuit.gram import Samples, WeightedValues, choose_route, gather, normal_equations
+from pursuit.gradient_pursuit import Method, new_search, warn_unconverged
+from pursuit.gram import Samples
 from pursuit.path_estimator import CrossValidatedEstimator, HeldOutEstimator
 from pursuit.search import Fit, Stopping, choose_prefix
 
@@ -100,21 +100,7 @@ def kernel_matching_pursuit(
         The path, the chosen atoms and the losses along the way.
     """
     method, stopping = method or Method(), stopping or Stopping()
-    functions, n_atoms = dictionary.atoms.functions, len(dictionary)
-    if method.route == "auto":
-        route = choose_route(samples.X.shape, n_atoms, sum(budgets))
-        method = method._replace(route=route)
-    values = WeightedValues(
-        functions,
-        samples,
-        n_atoms,
-        centred=method.fit_intercept,
-        keep=method.many_passes,
-        subset=dictionary.atoms.subset,
-    )
-    moments = gather(values, complete=method.route == "gram")
-    equations = normal_equations(moments, values, alpha=method.alpha)
-    search = start_search(values, equations, budgets, method)
+    search = new_search(dictionary, samples, budgets, method)
     fit = choose_prefix(search, dictionary.atoms, stopping)
     warn_unconverged(search, stacklevel=5)
     return fit
