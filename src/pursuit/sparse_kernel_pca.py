@@ -37,7 +37,7 @@ Where we differ. The paper stops at step 1; centring (mu = 0 without) and rotati
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -80,8 +80,8 @@ class Subspace(NamedTuple):
         mu, whether or not it will be subtracted.
     second : ndarray of shape (k, k)
         Weighted mean of z z'.
-    residuals : ndarray of shape (k,)
-        Sum of w_i (K(x_i, x_i) - |z_i|^2) after 1, 2, ... points.
+    residuals : ndarray of shape (at least k,)
+        Sum of w_i (K(x_i, x_i) - |z_i|^2) after 1, 2, ... points, as far as was looked.
     norms : ndarray of shape (m,)
         K(x_i, x_i).
     """
@@ -130,7 +130,7 @@ def sparse_kernel_pca(
         np.triu(V[:, picks]),
         V @ w,
         (V * w) @ V.T,
-        np.array(deflation.residual_sums[:n]),
+        np.array(deflation.residual_sums),
         deflation.norms,
     )
 
@@ -212,10 +212,11 @@ class SparseKernelPCA(LandmarkTransformer):
         Weighted mean square of each column of the transformed training rows (their variance if
         centred), decreasing.
     residual_path_ : ndarray of shape (k,)
-        Weighted mean squared distance of the training rows to the span of 1, 2, ... chosen rows.
+        Weighted mean squared distance of the training rows to the span of 1, 2, ... chosen rows;
+        with ``n_components="bound"`` as far as was looked, beyond k.
     bound_path_ : ndarray
         Sample compression bound of the expected distance, for as many; shorter by one where all
-        rows are chosen, infinite nowhere. Absent for ``selection="kmeans"``.
+        rows are chosen. Absent for ``selection="kmeans"``.
     kernel_ : Kernel
         The kernel with its numbers resolved.
     n_features_in_ : int
@@ -350,7 +351,7 @@ class SparseKernelPCA(LandmarkTransformer):
         self.explained_variance_ = np.maximum(values[::-1], 0.0)
         self.n_components_ = self._n_features_out = len(mu)
         self._projection = backend_of(factor).solve_upper(factor, rotation) if len(mu) else rotation
-        self._offset = mu @ rotation
+        self._rotation, self._offset = rotation, mu @ rotation
 
     def transform(self, X: Any) -> Array:
         """Coordinates on the principal axes of the span.
@@ -390,6 +391,27 @@ class SparseKernelPCA(LandmarkTransformer):
         Z = self._transform(rows) + self._offset
         lengths = np.einsum("ij,ij->i", Z, Z)
         return np.asarray(np.maximum(self.kernel_.diagonal(rows) - lengths, 0.0))
+
+    def staged_residual(self, X: Any) -> Iterator[Array]:
+        """Squared distances to the span of 1, 2, ... chosen rows.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows. With a precomputed kernel only the training rows, whose K(x, x) are known.
+
+        Yields
+        ------
+        residual : ndarray of shape (n_samples,)
+            As `residual` of ``truncate(n)``.
+        """
+        rows = self._validated(X)
+        left = self.kernel_.diagonal(rows)
+        # In the basis of eq. 4 the coordinates of a smaller span are the first ones.
+        Z = (self._transform(rows) + self._offset) @ self._rotation.T
+        for coordinate in Z.T:
+            left = np.maximum(left - coordinate**2, 0.0)
+            yield left
 
     def truncate(self, n_components: int) -> Self:
         """Return a copy that uses the first points alone, with their own principal axes.
