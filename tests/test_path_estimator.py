@@ -436,6 +436,9 @@ def test_bound_of_a_regressor_counts_predictions_far_off(loss, tolerance):
 
     expected = bound_of(whole, wrong, weights, P.X)
     assert_allclose(model.bound_path_, expected, rtol=1e-9)
+    assert_allclose(model.error_tolerance_, tolerance, rtol=1e-12)
+    model.set_params(early_stopping=False, error_tolerance=None).fit(P.X, target)
+    assert not hasattr(model, "error_tolerance_")
 
 
 def test_bound_of_rows_twice_is_that_of_weight_two():

@@ -175,6 +175,8 @@ feature_names_in_ : ndarray of str
 HELD_OUT_ATTRIBUTES = """
 validation_loss_path_, leave_one_out_loss_path_, bound_path_ : ndarray
     What early stopping followed; only the one that applies exists.
+error_tolerance_ : float
+    The tolerance of ``early_stopping="bound"``; regressors only.
 """
 
 CLASS_ATTRIBUTES = """

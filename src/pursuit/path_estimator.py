@@ -287,6 +287,8 @@ class HeldOutEstimator(PathEstimator):
         if self.early_stopping == "bound":
             own = one_function_a_row(centres)
             tolerance = self._error_tolerance(train)
+            if tolerance is not None:
+                self.error_tolerance_ = tolerance
             return Stopping(
                 lambda path, atoms, support: bound_path(
                     path, atoms, train, own[support], tolerance, loss
@@ -307,7 +309,8 @@ class HeldOutEstimator(PathEstimator):
         """Store the losses under the name of what they were measured on."""
         names = {True: "validation_loss_path_", "loo": "leave_one_out_loss_path_"}
         names["bound"] = "bound_path_"
-        for name in names.values():
+        stale = [*names.values(), *(["error_tolerance_"] * (self.early_stopping != "bound"))]
+        for name in stale:
             if hasattr(self, name):
                 delattr(self, name)
         if losses is not None:
