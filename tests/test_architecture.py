@@ -34,7 +34,7 @@ PAPERS = (
 # modules of one layer know each other, and no algorithm imports another.
 LAYERS = (
     ("backend", "docstrings"),
-    ("parameters",),
+    ("parameters", "drawing"),
     ("kernels", "losses", "stopping", "bounds", "calibration", "blocks"),
     ("atoms", "local_covariance", "pivoting", "margin"),
     ("dictionary",),
@@ -62,7 +62,7 @@ RUNTIME = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # Everything else that may be imported, and the modules that may do so.
 HOMES = {
     "torch": {"backend"},
-    "matplotlib": {"displays"},
+    "matplotlib": {"displays", "drawing"},
     "argparse": {"cli"},
     "click": {"cli"},
     "typer": {"cli"},

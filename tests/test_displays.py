@@ -15,11 +15,13 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import scale
 
 from pursuit import (
+    BoundDisplay,
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
     KernelMatchingPursuitRegressor,
     KernelMatchingPursuitRegressorCV,
     PursuitPathDisplay,
+    SparseKernelPCA,
     SupportDisplay,
 )
 
@@ -184,6 +186,119 @@ def test_path_refuses_what_has_none(moons):
         PursuitPathDisplay.from_estimator(model, X, y + 7)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         PursuitPathDisplay.from_estimator(model, X, y[:5])
+
+
+# The bound
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).standard_normal((150, 4))
+
+
+def test_bound_of_a_subspace_with_the_residuals(rows):
+    model = SparseKernelPCA(30, gamma=0.05).fit(rows[:100])
+    display = BoundDisplay.from_estimator(model, rows[100:])
+    assert_array_equal(display.lines_["bound"].get_ydata(), model.bound_path_)
+    assert_array_equal(display.lines_["train_loss"].get_ydata(), model.residual_path_)
+    means = [model.truncate(n).residual(rows[100:]).mean() for n in range(1, 31)]
+    assert_allclose(display.lines_["test_loss"].get_ydata(), means, rtol=1e-8)
+    assert_array_equal(display.lines_["test_loss"].get_xdata(), np.arange(1, 31))
+    lowest = int(np.argmin(model.bound_path_)) + 1
+    assert 1 < lowest < 30
+    assert display.marker_.get_xdata()[0] == lowest
+    assert legend_of(display) == ["Bound", "Training", "Test", f"Lowest bound: {lowest} vectors"]
+    assert display.ax_.get_xlabel() == "Number of vectors"
+    assert display.ax_.get_ylabel() == "Squared distance to the span"
+    assert display.ax_.get_title() == "SparseKernelPCA"
+
+
+def test_bound_without_further_rows_on_given_axes(rows):
+    model = SparseKernelPCA(10, gamma=0.05).fit(rows)
+    _, ax = plt.subplots()
+    display = BoundDisplay.from_estimator(model, name="Noise", ax=ax, log="auto", linewidth=5)
+    assert list(display.lines_) == ["bound", "train_loss"]
+    assert display.ax_ is ax
+    assert (ax.get_title(), ax.get_yscale()) == ("Noise", "log")
+    assert display.lines_["bound"].get_linewidth() == 5
+
+
+def test_bound_of_a_number_chosen_by_it_is_lowest_there(rows):
+    model = SparseKernelPCA("bound", gamma=0.05).fit(rows)
+    display = BoundDisplay.from_estimator(model)
+    assert display.marker_.get_xdata()[0] == model.n_components_
+    assert len(display.bound) > model.n_components_
+
+
+def test_bound_of_a_classifier_with_its_errors(moons):
+    X, y = moons
+    names = np.array(["left", "right"])[y]
+    model = KernelMatchingPursuitClassifier(20, early_stopping="bound", gamma=2.0)
+    model.fit(X[:80], names[:80])
+    display = BoundDisplay.from_estimator(model, X[80:], names[80:])
+    assert list(display.lines_) == ["bound", "test_loss"]
+    shares = [1 - model.truncate(n).score(X[80:], names[80:]) for n in range(1, model.n_iter_ + 1)]
+    assert_allclose(display.test_loss, shares, atol=1e-15)
+    assert_array_equal(display.bound, model.bound_path_)
+    assert display.marker_.get_xdata()[0] == model.n_iter_
+    assert display.ax_.get_ylabel() == "Share of errors"
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_bound_of_a_regressor_with_the_share_beyond_the_tolerance(waves, n_targets):
+    X, y = waves
+    Y = y if n_targets == 1 else np.column_stack([y, X[:, 0]])
+    model = KernelMatchingPursuitRegressor(10, early_stopping="bound").fit(X[:80], Y[:80])
+    display = BoundDisplay.from_estimator(model, X[80:], Y[80:])
+    tolerance = 0.5 * np.sqrt(Y[:80].var(axis=0).mean())
+    for n, share in enumerate(display.test_loss, 1):
+        misses = np.abs(model.truncate(n).predict(X[80:]) - Y[80:]).reshape(40, n_targets)
+        assert share == np.mean([any(miss > tolerance) for miss in misses])
+    assert len(display.test_loss) == model.n_iter_
+    assert len(set(display.test_loss)) > 1
+    if n_targets == 1:
+        column = BoundDisplay.from_estimator(model, X[80:], Y[80:, None])
+        assert_array_equal(column.test_loss, display.test_loss)
+
+
+def test_bound_of_steps_that_are_no_vectors(waves):
+    X, y = waves
+    model = KernelMatchingPursuitRegressor(60, fitting="basic", early_stopping="bound").fit(X, y)
+    assert model.n_components_ < model.n_iter_
+    display = BoundDisplay.from_estimator(model)
+    assert display.ax_.get_xlabel() == "Step"
+    assert legend_of(display)[-1] == f"Lowest bound: step {model.n_iter_}"
+
+
+def test_bound_that_is_nowhere_or_not_everywhere_defined():
+    display = BoundDisplay(bound=[np.inf, 2.0, 3.0], test_loss=[1.0]).plot()
+    assert display.marker_.get_xdata()[0] == 2
+    assert legend_of(display) == ["Bound", "Test", "Lowest bound: 2 vectors"]
+    display = BoundDisplay(bound=[2.0, np.inf]).plot()
+    assert legend_of(display)[-1] == "Lowest bound: 1 vector"
+    assert BoundDisplay(bound=[np.inf, np.inf]).plot().marker_ is None
+
+
+def test_lines_of_the_bound_differ_in_colour():
+    display = BoundDisplay(bound=[2.0], train_loss=[1.0], test_loss=[1.0]).plot()
+    assert len({to_hex(line.get_color()) for line in display.lines_.values()}) == 3
+    assert display.ax_.get_ylabel() == "Loss"
+
+
+def test_bound_refuses_what_has_none(moons, rows):
+    X, y = moons
+    with pytest.raises(NotFittedError):
+        BoundDisplay.from_estimator(SparseKernelPCA())
+    with pytest.raises(ValueError, match="SparseKernelPCA that was fitted without a bound"):
+        BoundDisplay.from_estimator(SparseKernelPCA(3, selection="kmeans").fit(rows))
+    model = KernelMatchingPursuitClassifier(3).fit(X, y)
+    with pytest.raises(ValueError, match="Classifier that was fitted without a bound"):
+        BoundDisplay.from_estimator(model)
+    model = KernelMatchingPursuitClassifier(3, early_stopping="bound").fit(X, y)
+    with pytest.raises(ValueError, match="X and y must be given together"):
+        BoundDisplay.from_estimator(model, X)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        BoundDisplay.from_estimator(model, X, y[:5])
 
 
 # The support

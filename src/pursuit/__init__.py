@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 from pursuit import bounds, dictionary, displays, kernels, losses, model_file
 from pursuit.dictionary import OrientedGaussians
-from pursuit.displays import PursuitPathDisplay, SupportDisplay
+from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.matching_pursuit import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -17,6 +17,7 @@ from pursuit.sparse_kernel_pca import GreedyNystroem, SparseKernelPCA
 __version__ = version("pursuit")
 
 __all__ = [
+    "BoundDisplay",
     "GreedyNystroem",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",

@@ -1,8 +1,9 @@
 """Pictures of fitted models, in the form of scikit-learn's displays.
 
-`PursuitPathDisplay` shows what each further kernel function buys; `SupportDisplay` shows a
-problem with two features, the fitted function and the chosen points. A display stores what it
-draws, so it can be drawn again on other axes. matplotlib is imported when something is drawn.
+`PursuitPathDisplay` shows what each further kernel function buys; `BoundDisplay` a bound on the
+expected loss beside the losses; `SupportDisplay` a problem with two features, the fitted function
+and the chosen points. A display stores what it draws, so it can be drawn again on other axes.
+matplotlib is imported when something is drawn.
 
 The colours are those of Okabe and Ito, which people with any kind of colour vision can tell
 apart; lines and classes also differ in dashes and markers.
@@ -10,14 +11,17 @@ apart; lines and classes also differ in dashes and markers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
+from pursuit import drawing
 from pursuit.backend import Array
+from pursuit.drawing import GREY, INK
 from pursuit.losses import Loss, SquaredError
 from pursuit.parameters import signed_targets
 from pursuit.path_losses import row_losses
@@ -25,9 +29,7 @@ from pursuit.path_losses import row_losses
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PursuitPathDisplay", "SupportDisplay"]
-
-INK, GREY = "#222222", "#6b6b6b"
+__all__ = ["BoundDisplay", "PursuitPathDisplay", "SupportDisplay"]
 
 # What a line shows: label, colour, dashes.
 LINES = {
@@ -36,6 +38,11 @@ LINES = {
     "leave_one_out_loss": ("Leave-one-out", "#D55E00", "-."),
     "fold_losses": ("Cross-validation", "#0072B2", "-"),
     "test_loss": ("Test", "#009E73", "--"),
+}
+BOUND_LINES = {
+    "bound": ("Bound", "#D55E00", "-"),
+    "train_loss": LINES["train_loss"],
+    "test_loss": LINES["test_loss"],
 }
 CLASS_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", GREY)
 CLASS_MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # fewer than colours: 56 different pairs
@@ -190,38 +197,27 @@ class PursuitPathDisplay:
         display : PursuitPathDisplay
             The display itself.
         """
-        self.ax_, self.figure_ = _axes(ax)
-        paths = self._paths()
-        self.lines_ = {name: self._draw_line(name, path, line_kw) for name, path in paths.items()}
+        self.ax_, self.figure_ = drawing.axes_of(ax)
+        self.lines_ = drawing.draw_paths(self.ax_, self._paths(), LINES, line_kw)
         self.band_ = self._draw_band()
-        positive = all((path[np.isfinite(path)] > 0).all() for path in paths.values())
-        if positive if log == "auto" else log:
-            self.ax_.set_yscale("log")
-            _plain_ticks(self.ax_)
-        self.marker_ = self._draw_marker(paths)
+        self.marker_ = self._draw_marker()
         same = self.n_iter is None or self.n_iter == self.n_components
-        self.ax_.set(
+        drawing.finish_paths(
+            self.ax_,
+            self.lines_,
+            log,
             xlabel="Number of kernel functions" if same else "Step",
             ylabel=self.loss_name,
             title=self.name or "",
         )
-        self.ax_.margins(x=0.02)
-        self.ax_.xaxis.get_major_locator().set_params(integer=True)
-        self.ax_.legend(framealpha=0.8, edgecolor="none", fontsize="small")
         return self
 
     def _paths(self) -> dict[str, Array]:
         """The lines to draw, by name; the folds as their mean."""
-        given = {name: getattr(self, name) for name in LINES}
-        paths = {k: np.asarray(path, dtype=float) for k, path in given.items() if path is not None}
+        paths = _given(self, LINES)
         if "fold_losses" in paths:
             paths["fold_losses"] = paths["fold_losses"].mean(axis=0)
         return paths
-
-    def _draw_line(self, name: str, path: Array, line_kw: dict[str, Any]) -> Any:
-        label, colour, dashes = LINES[name]
-        look = {"label": label, "color": colour, "linestyle": dashes, "linewidth": 1.8, **line_kw}
-        return self.ax_.plot(np.arange(1, len(path) + 1), path, **look)[0]
 
     def _draw_band(self) -> Any:
         if self.fold_losses is None:
@@ -237,17 +233,172 @@ class PursuitPathDisplay:
             label=f"Range of {len(folds)} folds",
         )
 
-    def _draw_marker(self, paths: dict[str, Array]) -> Any:
+    def _draw_marker(self) -> Any:
         """A vertical line at the fitted model, and a dot where it meets each of the lines."""
         if not self.n_iter:
             return None
-        for name, path in paths.items():
-            if len(path) >= self.n_iter:
-                colour = self.lines_[name].get_color()
-                self.ax_.plot(self.n_iter, path[self.n_iter - 1], "o", color=colour, markersize=5)
         count = self.n_iter if self.n_components is None else self.n_components
-        look = {"color": INK, "linewidth": 1.0, "linestyle": ":", "zorder": 0}
-        return self.ax_.axvline(self.n_iter, label=f"Model: {_functions(count)}", **look)
+        return drawing.mark_step(
+            self.ax_, self.n_iter, self.lines_, f"Model: {drawing.counted(count)}"
+        )
+
+
+class BoundDisplay:
+    """A bound on the expected loss, and losses, against the number of vectors.
+
+    It is recommended to use `from_estimator`. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    bound : array-like of shape (n_steps,)
+        The bound after 1, 2, ... steps, infinite where it is not defined.
+    train_loss, test_loss : array-like, default=None
+        Mean loss of the training rows and of others, after as many steps. What is None is not
+        drawn.
+    name : str, default=None
+        Title.
+
+    Attributes
+    ----------
+    loss_name : str
+        What the vertical axis shows, "Loss" unless it is set.
+    step_name : str
+        What the horizontal axis shows, "Number of vectors" unless it is set.
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of these axes.
+    lines_ : dict of str to matplotlib Line2D
+        The lines, by the name of the parameter they show.
+    marker_ : matplotlib Line2D or None
+        The vertical line where the bound is lowest; None if it is defined nowhere.
+
+    See Also
+    --------
+    PursuitPathDisplay : Loss against the number of kernel functions.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn.datasets import load_digits
+    >>> from pursuit import BoundDisplay, SparseKernelPCA
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> model = SparseKernelPCA(n_components=200, gamma=1e-4).fit(X[:1000])
+    >>> BoundDisplay.from_estimator(model, X[1000:])
+    <pursuit.displays.BoundDisplay object at ...>
+    >>> plt.show()
+    """
+
+    loss_name, step_name = "Loss", "Number of vectors"
+
+    def __init__(
+        self, *, bound: Any, train_loss: Any = None, test_loss: Any = None, name: str | None = None
+    ) -> None:
+        self.bound = bound
+        self.train_loss = train_loss
+        self.test_loss = test_loss
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+        log: bool | str = False,
+        **line_kw: Any,
+    ) -> Self:
+        """Draw the bound of a fitted estimator.
+
+        For `SparseKernelPCA` the loss is the squared distance to the span of the vectors. For a
+        model of kernel matching pursuit with ``early_stopping="bound"`` it is 1 for an error and
+        0 else: for a wrong label, or for a prediction further than ``error_tolerance`` from its
+        target; its training rows are not drawn.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator with a ``bound_path_``.
+        X : array-like of shape (n_samples, n_features), default=None
+            Further rows, on which the loss is computed step by step.
+        y : array-like, default=None
+            Their targets or labels; not used for `SparseKernelPCA`.
+        name : str, default=None
+            Title; the estimator's class name if None.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
+        log, **line_kw
+            See `plot`.
+
+        Returns
+        -------
+        display : BoundDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no bound, or `X` is given to a model that predicts without `y`.
+        """
+        check_is_fitted(estimator)
+        kind = type(estimator).__name__
+        if not hasattr(estimator, "bound_path_"):
+            raise ValueError(f"estimator is a {kind} that was fitted without a bound")
+        predicts = is_classifier(estimator) or is_regressor(estimator)
+        if predicts and (X is None) != (y is None):
+            raise ValueError("X and y must be given together")
+        losses = _staged_errors(estimator, X, y) if predicts else _staged_residuals(estimator, X)
+        display = cls(
+            bound=estimator.bound_path_,
+            train_loss=getattr(estimator, "residual_path_", None),
+            test_loss=losses,
+            name=kind if name is None else name,
+        )
+        display.loss_name = "Share of errors" if predicts else "Squared distance to the span"
+        if predicts and estimator.n_iter_ != estimator.n_components_:
+            display.step_name = "Step"
+        return display.plot(ax, log=log, **line_kw)
+
+    def plot(self, ax: Axes | None = None, *, log: bool | str = False, **line_kw: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
+        log : bool or "auto", default=False
+            Whether the losses have a logarithmic axis; "auto": if all are positive.
+        **line_kw : dict
+            Passed to matplotlib's ``plot`` for every line.
+
+        Returns
+        -------
+        display : BoundDisplay
+            The display itself.
+        """
+        self.ax_, self.figure_ = drawing.axes_of(ax)
+        self.lines_ = drawing.draw_paths(self.ax_, _given(self, BOUND_LINES), BOUND_LINES, line_kw)
+        self.marker_ = self._draw_marker()
+        drawing.finish_paths(
+            self.ax_,
+            self.lines_,
+            log,
+            xlabel=self.step_name,
+            ylabel=self.loss_name,
+            title=self.name or "",
+        )
+        return self
+
+    def _draw_marker(self) -> Any:
+        """A vertical line where the bound is lowest, with a dot on each of the lines."""
+        if not np.isfinite(self.bound).any():
+            return None
+        lowest = int(np.argmin(self.bound)) + 1
+        words = f"step {lowest}" if self.step_name == "Step" else drawing.counted(lowest, "vector")
+        return drawing.mark_step(self.ax_, lowest, self.lines_, f"Lowest bound: {words}")
 
 
 class SupportDisplay:
@@ -372,7 +523,7 @@ class SupportDisplay:
         points = _two_features(estimator, X)
         check_consistent_length(points, y)
         vectors = _dense(estimator.support_vectors_)
-        xx0, xx1 = _grid(np.vstack([points, vectors]), grid_resolution, margin)
+        xx0, xx1 = drawing.grid_over(np.vstack([points, vectors]), grid_resolution, margin)
         classes = estimator.classes_ if is_classifier(estimator) else None
         display = cls(
             xx0=xx0,
@@ -412,7 +563,7 @@ class SupportDisplay:
         display : SupportDisplay
             The display itself.
         """
-        self.ax_, self.figure_ = _axes(ax)
+        self.ax_, self.figure_ = drawing.axes_of(ax)
         if self.classes is None:
             self._draw_regression(point_size)
         elif len(self.classes) == 2:
@@ -424,7 +575,7 @@ class SupportDisplay:
         self.support_ = self._draw_circles(point_size, circle_size)
         if colorbar and (self.classes is None or len(self.classes) == 2):
             label = "Prediction" if self.classes is None else "Decision value"
-            _scale(self.figure_, self.surface_, self.ax_, label)
+            drawing.colour_scale(self.figure_, self.surface_, self.ax_, label)
         names = getattr(self.X, "columns", ("Feature 0", "Feature 1"))
         self.ax_.set(xlabel=str(names[0]), ylabel=str(names[1]))
         above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 4}
@@ -459,7 +610,7 @@ class SupportDisplay:
         from matplotlib.colors import LinearSegmentedColormap
 
         reach = max(1.0, float(np.abs(self.response).max()))
-        low, high = (_pale(colour, 0.6) for colour in CLASS_COLOURS[:2])
+        low, high = (drawing.pale(colour, 0.6) for colour in CLASS_COLOURS[:2])
         shades = ((0.0, low), (0.5, "white"), (1.0, high))
         self.surface_ = self.ax_.contourf(
             self.xx0,
@@ -476,7 +627,7 @@ class SupportDisplay:
             # Positive where the class has the largest decision value.
             lead = self.response[c] - np.delete(self.response, c, axis=0).max(axis=0)
             if lead.max() > 0.0:
-                shade = _pale(CLASS_COLOURS[c % len(CLASS_COLOURS)], 0.3)
+                shade = drawing.pale(CLASS_COLOURS[c % len(CLASS_COLOURS)], 0.3)
                 levels = [0.0, float(lead.max())]
                 self.surface_ = self.ax_.contourf(
                     self.xx0, self.xx1, lead, levels=levels, colors=[shade]
@@ -519,53 +670,8 @@ class SupportDisplay:
             edgecolors=INK,
             linewidths=1.4,
             path_effects=[withStroke(linewidth=3.0, foreground="white")],
-            label=_functions(len(share)),
+            label=drawing.counted(len(share)),
         )
-
-
-def _functions(count: int) -> str:
-    return f"{count} kernel function{'' if count == 1 else 's'}"
-
-
-def _pale(colour: str, share: float) -> tuple[float, float, float]:
-    """A colour mixed with white; `share` is its own part."""
-    from matplotlib.colors import to_rgb
-
-    red, green, blue = (share * value + 1.0 - share for value in to_rgb(colour))
-    return red, green, blue
-
-
-def _axes(ax: Axes | None) -> tuple[Any, Any]:
-    """The axes to draw on and their figure; a new figure if there are none."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            'drawing needs matplotlib, which is not installed: pip install "pursuit[plot]"'
-        ) from error
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
-    return ax, ax.figure
-
-
-def _scale(figure: Any, surface: Any, ax: Axes, label: str) -> None:
-    """Explain the shades beside the axes, with round numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    figure.colorbar(surface, ax=ax, label=label, ticks=MaxNLocator(7))
-
-
-def _plain_ticks(ax: Axes) -> None:
-    """Write the losses as plain numbers, also between powers of ten where there is room."""
-    from matplotlib.ticker import LogFormatter, LogLocator
-
-    low, high = ax.get_ylim()
-    decades = np.log10(high / low)
-    if decades < 3:
-        subs = (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
-        ax.yaxis.set_major_locator(LogLocator(subs=subs))
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(0, 0)))
 
 
 def _staged_loss(estimator: Any, X: Any, y: Any) -> Array:
@@ -575,6 +681,33 @@ def _staged_loss(estimator: Any, X: Any, y: Any) -> Array:
     stages = estimator.staged_outputs(X)
     targets = targets.reshape(len(targets), -1)
     return np.array([row_losses(estimator.loss_, targets, stage).mean() for stage in stages])
+
+
+def _given(display: Any, names: Iterable[str]) -> dict[str, Array]:
+    """The paths that a display was given, by name."""
+    given = {name: getattr(display, name) for name in names}
+    return {name: np.asarray(path, float) for name, path in given.items() if path is not None}
+
+
+def _staged_residuals(estimator: Any, X: Any) -> Array | None:
+    """Mean squared distance of some rows to the span of 1, 2, ... vectors."""
+    if X is None:
+        return None
+    return np.array([residuals.mean() for residuals in estimator.staged_residual(X)])
+
+
+def _staged_errors(estimator: Any, X: Any, y: Any) -> Array | None:
+    """Share of errors of theorem 3 among some rows after 1, 2, ... steps."""
+    if X is None:
+        return None
+    check_consistent_length(X, y)
+    stages = estimator.staged_predict(X)
+    if is_classifier(estimator):
+        return np.array([np.mean(labels != np.asarray(y)) for labels in stages])
+    targets = np.asarray(y, dtype=float)
+    targets = targets.reshape(len(targets), -1)
+    misses = (np.abs(outputs.reshape(targets.shape) - targets) for outputs in stages)
+    return np.array([np.mean((miss > estimator.error_tolerance_).any(axis=1)) for miss in misses])
 
 
 def _loss_name(loss: Loss) -> str:
@@ -621,15 +754,6 @@ def _two_features(estimator: Any, X: Any) -> Array:
     if points.shape[1] != 2:
         raise ValueError(f"X has {points.shape[1]} columns, the model has 2 features")
     return points
-
-
-def _grid(points: Array, resolution: int, margin: float) -> tuple[Array, Array]:
-    """A grid over the range of the points and a margin around it."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    reach = margin * np.where(high > low, high - low, 1.0)
-    lines = np.linspace(low - reach, high + reach, resolution)
-    xx0, xx1 = np.meshgrid(lines[:, 0], lines[:, 1])
-    return xx0, xx1
 
 
 def _response(estimator: Any, xx0: Array, xx1: Array) -> Array:
