@@ -1,7 +1,8 @@
 """Each algorithm as plainly as its paper states it.
 
 Slow and independent of the library: nothing here imports `pursuit`. The numbered equations are
-those of P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48 (2002).
+those of P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48 (2002), where
+no other paper is named.
 
 A dictionary is the matrix D with D[i, k] = d_k(x_i), targets are a matrix Y with one column an
 output, `weights` are one number a row, `alpha` is the ridge on the coefficients of the atoms and
@@ -366,6 +367,43 @@ def gradient_pursuit(
             a[g] += step[0]
         models.append(Model(list(order), a[order].T.copy(), level - mean_d @ a))
     return models
+
+
+# Sparse kernel principal components: Hussain and Shawe-Taylor, "Theory of matching pursuit" (2008).
+
+# A point with less than this share of K(x, x) outside the span of the chosen ones is spanned.
+SPANNED = 1e-10
+
+
+class Deflation(NamedTuple):
+    """Chosen points, sum_j w_j K^[j,j] after each step, and the deflated matrix at the end."""
+
+    picks: list
+    traces: list
+    matrix: np.ndarray
+
+
+def rayleigh_quotients(matrix, weights):
+    """Give |W^1/2 K^[:, i]|^2 / K^[i, i] (eq. 2); minus infinity where K^[i, i] is zero."""
+    d = np.diag(matrix)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(d > 0, np.sum(weights[:, None] * matrix**2, axis=0) / d, -np.inf)
+
+
+def deflation(K, weights, n_steps):
+    """Algorithm 1, whole matrix: the best point (eq. 2), then K^ - t t' / K^[i, i] (eq. 3)."""
+    matrix = np.array(K)
+    picks, traces = [], []
+    for _ in range(n_steps):
+        quotients = rayleigh_quotients(matrix, weights)
+        quotients[np.diag(matrix) <= SPANNED * np.diag(K)] = -np.inf
+        if np.isneginf(quotients).all():
+            break
+        i = _first_best(quotients)
+        matrix = matrix - np.outer(matrix[:, i], matrix[i]) / matrix[i, i]
+        picks.append(i)
+        traces.append(np.sum(weights * np.diag(matrix)))
+    return Deflation(picks, traces, matrix)
 
 
 # Model choice by brute force.

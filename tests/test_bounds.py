@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from pursuit import KernelMatchingPursuitRegressor, SparseKernelPCA
 from pursuit.bounds import (
     cca_bound,
     compression_bound,
@@ -258,3 +259,122 @@ def test_matching_pursuit_bound_covers_the_probability_of_an_error(rng):
         uncovered += matching_pursuit_bound(m, k, t, delta=delta) < probability
     assert below >= 5
     assert uncovered <= delta * 40
+
+
+# Coverage of what the estimators report: at delta = 0.05 at most 10 of 200 draws may fail.
+
+
+def rows_of_two_kinds(rng, m):
+    """Most rows near the origin, few far from each other: a small sample misses many of those."""
+    far = rng.random(m) < 0.15
+    return np.where(far[:, None], 12.0 * rng.random((m, 2)), 0.3 * rng.normal(size=(m, 2)))
+
+
+@pytest.mark.parametrize("selection", ["rayleigh", "residual"])
+def test_coverage_of_compression_bound(rng, selection):
+    fresh = rows_of_two_kinds(rng, 4000)
+    failures = optimistic = 0
+    for _ in range(200):
+        X = rows_of_two_kinds(rng, 60)
+        model = SparseKernelPCA(15, gamma=1.0, selection=selection).fit(X)
+        expected = [residual.mean() for residual in model.staged_residual(fresh)]
+        terms = model.bound_path_
+        failures += (np.minimum.accumulate(terms) < expected).any()
+        means = model.residual_path_ * 60 / (60 - np.arange(1, 16))
+        optimistic += (means < expected).any()
+    assert failures <= 10
+    assert optimistic > 100  # The mean over the other rows alone is no bound.
+
+
+def directions(rng, m):
+    """Unit vectors in 30 dimensions, of which the first few hold most."""
+    X = rng.normal(size=(m, 30)) * 0.8 ** np.arange(30)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def test_coverage_of_kernel_pca_bound(rng):
+    """The linear kernel, whose principal axes are those of X'X."""
+    many = directions(rng, 50_000)
+    second = many.T @ many / len(many)
+    failures = optimistic = 0
+    for _ in range(200):
+        X = directions(rng, 1000)
+        values, axes = np.linalg.eigh(X.T @ X)
+        values, axes = values[::-1][:20], axes[:, ::-1][:, :20]
+        expected = 1.0 - np.cumsum(((second @ axes) * axes).sum(axis=0))
+        terms = kernel_pca_bound(values, np.ones(1000))
+        failures += (terms < expected).any()
+        optimistic += (1.0 - np.cumsum(values) / 1000 < expected).any()
+    assert terms.min() < 1
+    assert failures <= 10
+    assert optimistic > 100
+
+
+def count_failures(draw, bound, m, k, alpha):
+    """Draws in which the bound, and the frequency itself, lie below the probability of an error.
+
+    `draw` gives chosen rows, and the sizes of the errors on m rows and on fresh ones.
+    """
+    failures = optimistic = 0
+    for _ in range(200):
+        chosen, sizes, fresh_sizes = draw()
+        t = int((np.delete(sizes, chosen) > alpha).sum())
+        probability = (fresh_sizes > alpha).mean()
+        value = bound(m, k, t)
+        assert value < 1
+        failures += value < probability
+        optimistic += t / (m - k) < probability
+    return failures, optimistic
+
+
+def test_coverage_of_matching_pursuit_bound(rng):
+    """Regression by kernel matching pursuit."""
+
+    def rows(m):
+        X = rng.random((m, 1))
+        return X, np.sin(8 * X[:, 0]) + 0.4 * rng.normal(size=m)
+
+    def draw():
+        X, y = rows(3000)
+        model = KernelMatchingPursuitRegressor(5, gamma=20.0, n_candidates=20, random_state=0)
+        model.fit(X, y)
+        X_fresh, y_fresh = rows(3000)
+        errors = np.abs(model.predict(X) - y), np.abs(model.predict(X_fresh) - y_fresh)
+        return model.support_, *errors
+
+    failures, optimistic = count_failures(draw, matching_pursuit_bound, 3000, 5, 1.0)
+    assert failures <= 10
+    assert 50 < optimistic
+
+
+def test_coverage_of_cca_bound(rng):
+    """First canonical variables of two views, each in the span of three Gaussians."""
+
+    def views(m):
+        angle = rng.random(m)
+        return angle, angle + 0.05 * rng.normal(size=m)
+
+    def draw():
+        both, fresh = views(3000), views(3000)
+        chosen = rng.permutation(3000)[:3]
+        features = [gaussian(view, view[chosen]) for view in both]
+        factors = [np.linalg.qr(F - F.mean(axis=0)) for F in features]
+        U, _, Vt = np.linalg.svd(factors[0][0].T @ factors[1][0])
+        scale = np.sqrt(3000)
+        axes = [
+            scale * np.linalg.solve(factors[0][1], U[:, 0]),
+            scale * np.linalg.solve(factors[1][1], Vt[0]),
+        ]
+        means = [F.mean(axis=0) for F in features]
+        sizes = []
+        for pair in (both, fresh):
+            values = [
+                (gaussian(view, own[chosen]) - mean) @ axis
+                for view, own, mean, axis in zip(pair, both, means, axes, strict=True)
+            ]
+            sizes.append(np.abs(values[0] - values[1]))
+        return chosen, *sizes
+
+    failures, optimistic = count_failures(draw, cca_bound, 3000, 3, 1.0)
+    assert failures <= 10
+    assert optimistic > 50

@@ -227,6 +227,48 @@ def test_no_centres_and_no_rows(name, rows):
         assert kernel.evaluate(X[:0], prepared).shape == (0, 10)
 
 
+# K(x, x)
+
+
+class Products(kernels.Kernel):
+    """A kernel that has no diagonal of its own."""
+
+    def evaluate(self, X, Z):
+        return kernels.inner(X, Z) ** 2
+
+
+DIAGONALS = [*(case[0] for case in CASES.values()), Products()]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", DIAGONALS, ids=lambda kernel: type(kernel).__name__)
+def test_diagonal(kernel, dtype, form, rng):
+    """In float64 also of float32 rows; 150 rows are more than are looked at together."""
+    X = rng.normal(size=(150, 4)).astype(dtype)
+    X[7] = 0.0
+    values = kernel.diagonal(form(X))
+    assert values.shape == (150,) and values.dtype == np.float64
+    wide = X.astype(np.float64)
+    assert_allclose(values, np.diag(kernel(wide, wide)), rtol=1e-12)
+
+
+def test_diagonal_of_given_values_and_of_functions(rng):
+    values = rng.normal(size=(6, 6))
+    for form in (np.asarray, sparse.csr_matrix, sparse.csr_array):
+        diagonal = Precomputed().diagonal(form(values))
+        assert_array_equal(diagonal, np.diag(values))
+        assert diagonal.dtype == np.float64
+        with pytest.raises(ValueError, match=r"kernel='precomputed' needs a square X"):
+            Precomputed().diagonal(form(values[:, :5]))
+    own = Precomputed().diagonal(values)
+    own[0] = 99.0
+    assert values[0, 0] != 99.0
+    X = rng.normal(size=(70, 3))
+    kernel = FunctionKernel(pairwise.polynomial_kernel)
+    assert_allclose(kernel.diagonal(X), np.diag(pairwise.polynomial_kernel(X)), rtol=1e-12)
+
+
 # Given values and functions.
 
 

@@ -62,6 +62,8 @@ SPANNED = 1e-10
 # Of so many random points the best is among the best 5 % with probability 0.95.
 ENOUGH = 59
 TIE_TOLERANCE = 1e-10
+# Rows at a time of the columns that are looked at.
+PIECE_BYTES = 1 << 21
 
 
 class Deflation:
@@ -79,11 +81,8 @@ class Deflation:
 
     def __init__(self, kernel: Kernel, X: Any, weights: Array) -> None:
         self.kernel, self.X, self.weights = kernel, X, weights
-        self.norms = kernel.diagonal(X)
-        if not np.isfinite(self.norms).all():
-            row = int(np.flatnonzero(~np.isfinite(self.norms))[0])
-            raise ValueError(f"kernel: K(x, x) is not finite at row {row}")
-        self.residual = np.maximum(self.norms, 0.0)
+        self.norms = _squared_norms(kernel, X)
+        self.residual = self.norms.copy()
         self.V = np.empty((0, X.shape[0]))
         self.picks: list[int] = []
         self.residual_sums: list[float] = []
@@ -95,16 +94,37 @@ class Deflation:
 
     def kernel_columns(self, indices: Array) -> Array:
         """K[:, indices], (m, len(indices)) in float64."""
+        columns = blocks.evaluate(self._functions(indices), self.X, len(indices))
+        return np.asarray(columns, dtype=np.float64)
+
+    def _functions(self, indices: Array) -> blocks.Functions:
+        """Rows to their kernel values with some points."""
         centres = indices if isinstance(self.kernel, Precomputed) else self.X[indices]
         prepared = self.kernel.prepare(_float64(centres))
-        columns = blocks.evaluate(lambda X: self.kernel.evaluate(X, prepared), self.X, len(indices))
-        return np.asarray(columns, dtype=np.float64)
+        return lambda X: self.kernel.evaluate(X, prepared)
 
     def columns(self, indices: Array) -> Array:
         """K^[:, indices], (m, len(indices))."""
         V = self.V[: len(self.picks)]
         columns: Array = self.kernel_columns(indices) - V.T @ V[:, indices]
         return columns
+
+    def scored_columns(self, indices: Array) -> tuple[Array, Array]:
+        """K^[:, indices] and c of these points, in pieces that stay in the processor's cache."""
+        functions = self._functions(indices)
+        V = self.V[: len(self.picks)]
+        at = V[:, indices]
+        columns = np.empty((len(self.norms), len(indices)))
+
+        def part(rows: slice) -> Array:
+            values = functions(self.X[rows]) - V[:, rows].T @ at
+            columns[rows] = values
+            scores: Array = self.weights[rows] @ (values * values)
+            return scores
+
+        m, size = len(columns), max(8, PIECE_BYTES // (8 * len(indices)))
+        pieces = [slice(start, min(start + size, m)) for start in range(0, m, size)]
+        return columns, np.sum(blocks.in_parallel(part, pieces), axis=0)
 
     def deflate(self, pick: int, column: Array) -> None:
         """Choose a point, whose column of K^ is given (eq. 3)."""
@@ -183,6 +203,21 @@ def listed_rule(deflation: Deflation, points: Array) -> Rule:
     return rule
 
 
+def _squared_norms(kernel: Kernel, X: Any) -> Array:
+    """K(x, x) of each row; raise where no positive semidefinite kernel has such a value."""
+    norms = kernel.diagonal(X)
+    wrong = np.flatnonzero(~np.isfinite(norms))
+    if len(wrong):
+        raise ValueError(f"kernel: K(x, x) is not finite at row {wrong[0]}")
+    wrong = np.flatnonzero(norms < -SPANNED * np.abs(norms).max(initial=0.0))
+    if len(wrong):
+        raise ValueError(
+            f"kernel must be positive semidefinite, but K(x, x) is {norms[wrong[0]]:g} "
+            f"at row {wrong[0]}"
+        )
+    return np.maximum(norms, 0.0)
+
+
 def _some(usable: Array, n_candidates: int, rng: np.random.RandomState) -> Array:
     """Points drawn without replacement, in row order."""
     if n_candidates >= len(usable):
@@ -192,9 +227,8 @@ def _some(usable: Array, n_candidates: int, rng: np.random.RandomState) -> Array
 
 def _best_of(deflation: Deflation, candidates: Array) -> tuple[int, Array]:
     """The candidate with the largest Rayleigh quotient, from the columns of all (eq. 2)."""
-    columns = deflation.columns(candidates)
-    scores = deflation.weights @ (columns * columns) / deflation.residual[candidates]
-    best = _first_best(scores)
+    columns, scores = deflation.scored_columns(candidates)
+    best = _first_best(scores / deflation.residual[candidates])
     return int(candidates[best]), columns[:, best]
 
 
@@ -255,7 +289,8 @@ class ExactScores:
         prepared = kernel.prepare(_float64(centres))
         for rows in blocks.row_blocks(m, 8.0 * m):
             part = X[rows]
-            yield rows, blocks.evaluate(lambda Z: kernel.evaluate(Z, prepared), part, m)
+            values = blocks.evaluate(lambda Z: kernel.evaluate(Z, prepared), part, m)
+            yield rows, np.asarray(values, dtype=np.float64)
 
 
 def _float64(centres: Any) -> Any:

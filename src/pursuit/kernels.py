@@ -90,7 +90,7 @@ class Kernel:
         """K(x, x) of each row, (n_rows,) in float64."""
         values = np.empty(X.shape[0])
         for start in range(0, len(values), DIAGONAL_ROWS):
-            part = X[start : start + DIAGONAL_ROWS]
+            part = X[start : start + DIAGONAL_ROWS].astype(np.float64)
             values[start : start + DIAGONAL_ROWS] = np.diagonal(self(part, part))
         return values
 
@@ -191,7 +191,7 @@ class Cosine(Kernel):
 
     def evaluate(self, X: Any, unit_centres: Any) -> Array:
         """Cosines."""
-        return inner(normalize(X), unit_centres)
+        return inner(normalize(_at_least_as_wide(X, unit_centres)), unit_centres)
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,12 @@ class CosinePolynomial(Kernel):
 
     def evaluate(self, X: Any, unit_centres: Any) -> Array:
         """Powers of shifted cosines."""
-        return _power(_affine(inner(normalize(X), unit_centres), 1.0, self.coef0), self.degree)
+        return _power(
+            _affine(
+                inner(normalize(_at_least_as_wide(X, unit_centres)), unit_centres), 1.0, self.coef0
+            ),
+            self.degree,
+        )
 
 
 @dataclass(frozen=True)
@@ -309,6 +314,7 @@ def squared_distances(X: Any, centres: Centres) -> Array:
 
 def _distances_without_shift(X: Any, centres: Centres) -> tuple[Array, Array]:
     """Squared norms of the rows and raw squared distances, for CSR rows or CSR centres."""
+    X = _at_least_as_wide(X, centres.matrix)
     if centres.shift is None:
         norms = row_norms(X, squared=True)
         distances = -2.0 * inner(X, centres.matrix)
@@ -323,6 +329,11 @@ def _distances_without_shift(X: Any, centres: Centres) -> tuple[Array, Array]:
     distances += norms[:, None]
     distances += centres.squared_norms
     return norms, distances
+
+
+def _at_least_as_wide(X: Any, Z: Any) -> Any:
+    """Rows in a floating type that loses nothing beside that of the centres."""
+    return X.astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
 
 def _city_block(X: Any, Z: Any) -> Array:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pursuit import blocks
 from pursuit.atoms import Atoms
@@ -151,10 +151,7 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _listed(self, rows: Array) -> Array:
         """Places among `rows` of the rows that `selection` lists."""
-        listed = check_array(
-            self.selection, ensure_2d=False, ensure_all_finite=False, dtype=None,
-            input_name="selection",
-        )  # fmt: skip
+        listed = np.asarray(self.selection)
         if listed.ndim != 1 or listed.dtype.kind not in "iu" or not np.isin(listed, rows).all():
             names = [*SELECTIONS, *self._further_selections]
             raise ValueError(

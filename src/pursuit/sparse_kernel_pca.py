@@ -494,7 +494,7 @@ class SparseKernelPCA(LandmarkTransformer):
         check_is_fitted(self)
         if not hasattr(self, "inverse_coef_"):
             raise ValueError("inverse_transform needs fit_inverse_transform=True")
-        coordinates = check_array(Z, dtype=np.float64, input_name="Z")
+        coordinates = check_array(Z, dtype=np.float64, ensure_min_features=0, input_name="Z")
         if coordinates.shape[1] != self.n_components_:
             raise ValueError(f"Z has {coordinates.shape[1]} columns, expected {self.n_components_}")
         values: Array = self.kernel_(coordinates, self.inverse_centres_) @ self.inverse_coef_
