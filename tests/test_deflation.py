@@ -214,6 +214,35 @@ def test_the_best_of_59_is_among_the_best_twentieth(rng):
     assert 0.1 < np.mean(best) < 0.35  # 59 of 300 hold the best of all in one of five draws.
 
 
+def test_candidates_are_distinct_points_in_row_order(rng, monkeypatch):
+    X, looked_at = rng.normal(size=(40, 3)), []
+    scored_columns = Deflation.scored_columns
+
+    def record(deflation, indices):
+        looked_at.append(indices)
+        return scored_columns(deflation, indices)
+
+    monkeypatch.setattr(Deflation, "scored_columns", record)
+    deflation = run(RBF(0.5), X, "rayleigh", 15, n_candidates=30)
+    for step, candidates in enumerate(looked_at):
+        assert len(candidates) == min(30, 40 - step)
+        assert (np.diff(candidates) > 0).all()
+        assert not set(candidates) & set(deflation.picks[:step])
+    assert len({tuple(candidates) for candidates in looked_at}) == 15
+
+
+def test_blocks_of_the_kernel_stay_within_the_memory(rng):
+    sizes = []
+
+    def product(X, Z):
+        sizes.append(8 * len(X) * len(Z))
+        return X @ Z.T
+
+    with config_context(working_memory=0.5):
+        run(FunctionKernel(product), rng.normal(size=(300, 20)), "rayleigh", 5)
+    assert 2**16 < max(sizes) <= 2**17
+
+
 def test_the_weights_count_among_candidates(rng):
     """All weight near one of two clusters: its points are chosen."""
     X = np.vstack([rng.normal(size=(50, 2)), 20.0 + rng.normal(size=(50, 2))])
