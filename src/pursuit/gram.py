@@ -44,7 +44,7 @@ import numpy as np
 
 from pursuit import blocks
 from pursuit.backend import Array, backend_of
-from pursuit.pivoting import SmallGram
+from pursuit.pivoting import DRAFT_ATOMS, SmallGram
 
 __all__ = [
     "Moments",
@@ -57,6 +57,8 @@ __all__ = [
 ]
 
 PANEL = 64
+# Steps for which the rows of one panel last, about.
+STEPS_A_PANEL = 5
 
 
 class Samples(NamedTuple):
@@ -236,19 +238,19 @@ class LazyGram:
 def choose_route(shape: tuple[int, int], n_atoms: int, n_steps: int) -> str:
     """``"gram"`` or ``"direct"``, by memory first and then by arithmetic.
 
-    The Gram route costs l M^2 flops (a symmetric update). The direct route costs 2 l M flops
-    a row of G. About half of the rows that a panel brings along are never asked for, and a
-    narrow panel runs at about half the rate of a square product. Where the l x M matrix does
-    not fit in memory, each panel evaluates it anew.
+    The Gram route costs l M^2 flops (a symmetric update). The direct route costs 2 l M flops a row
+    of a panel and 2 l flops an entry of its draft's Gram matrix; both run at about half the rate of
+    a square product. A panel serves some five steps. Where the l x M matrix does not fit in memory,
+    each panel evaluates it anew.
     """
     n_rows, n_features = shape
     if not blocks.fits(8.0 * n_atoms * n_atoms):
         return "direct"
-    n_panels = max(1.0, 2.0 * n_steps / PANEL)
-    products = n_panels * 2.0 * PANEL * 2.0
+    n_panels = max(1.0, n_steps / STEPS_A_PANEL)
+    panel, draft = 2.0 * PANEL * n_atoms, 2.0 * min(DRAFT_ATOMS, n_atoms) ** 2
     kept = blocks.fits(8.0 * n_rows * n_atoms)
-    kernels = (0.0 if kept else n_panels) * (2.0 * n_features + 30.0)
-    return "gram" if n_atoms <= products + kernels else "direct"
+    kernels = 0.0 if kept else (2.0 * n_features + 30.0) * n_atoms
+    return "gram" if n_atoms**2 <= n_panels * (2.0 * (panel + draft) + kernels) else "direct"
 
 
 class WeightedValues:
