@@ -83,6 +83,8 @@ FLOATS = [np.float64, np.float32]
 NO_DEVIATION = 1e-9
 # A column is computed anew when its squared norm has fallen by this factor.
 STALE = 1e-8
+# So many columns at a time stay in the processor's cache.
+PIECE = 32
 TIE_TOLERANCE = 1e-10
 
 Views = tuple[Deflation, Deflation]
@@ -344,8 +346,8 @@ class AllScores:
 
     def _compute(self, points: Array) -> None:
         """The scores of some points from their columns."""
-        for part in blocks.row_blocks(len(points), 32.0 * len(self.weights)):
-            few = points[part]
+        for start in range(0, len(points), PIECE):
+            few = points[start : start + PIECE]
             self.table[:, few] = _column_scores(self.weights, *self.columns(few))
 
 
