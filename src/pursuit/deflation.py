@@ -54,6 +54,7 @@ import numpy as np
 from pursuit import blocks
 from pursuit.backend import Array
 from pursuit.kernels import Kernel, Precomputed
+from pursuit.pivoting import first_best
 
 __all__ = ["ENOUGH", "SELECTIONS", "Deflation", "choose", "listed_rule", "selection_rule"]
 
@@ -61,7 +62,6 @@ SELECTIONS = ("rayleigh", "residual", "rpcholesky", "random")
 SPANNED = 1e-10
 # Of so many random points the best is among the best 5 % with probability 0.95.
 ENOUGH = 59
-TIE_TOLERANCE = 1e-10
 # Rows at a time of the columns that are looked at.
 PIECE_BYTES = 1 << 21
 
@@ -183,7 +183,7 @@ def selection_rule(
         return pick, deflation.columns(np.array([pick]))[:, 0]
 
     if selection == "residual":
-        return lambda usable: single(int(usable[_first_best(deflation.residual[usable])]))
+        return lambda usable: single(int(usable[first_best(deflation.residual[usable])]))
     power = 1.0 if selection == "rpcholesky" else 0.0
     return lambda usable: single(_drawn(deflation, usable, power, rng))
 
@@ -228,7 +228,7 @@ def _some(usable: Array, n_candidates: int, rng: np.random.RandomState) -> Array
 def _best_of(deflation: Deflation, candidates: Array) -> tuple[int, Array]:
     """The candidate with the largest Rayleigh quotient, from the columns of all (eq. 2)."""
     columns, scores = deflation.scored_columns(candidates)
-    best = _first_best(scores / deflation.residual[candidates])
+    best = first_best(scores / deflation.residual[candidates])
     return int(candidates[best]), columns[:, best]
 
 
@@ -236,12 +236,6 @@ def _drawn(deflation: Deflation, usable: Array, power: float, rng: np.random.Ran
     """A point drawn with probability in proportion to w d^power."""
     odds = deflation.weights[usable] * deflation.residual[usable] ** power
     return int(rng.choice(usable, p=odds / odds.sum()))
-
-
-def _first_best(scores: Array) -> int:
-    """Lowest index among those that equal the largest up to rounding."""
-    best = scores.max()
-    return int(np.argmax(scores >= best - TIE_TOLERANCE * abs(best)))
 
 
 class ExactScores:
@@ -261,7 +255,7 @@ class ExactScores:
     def __call__(self, usable: Array) -> tuple[int, Array]:
         """Choose, and bring the scores to the matrix deflated by the choice."""
         deflation = self.deflation
-        pick = int(usable[_first_best(self.scores[usable] / deflation.residual[usable])])
+        pick = int(usable[first_best(self.scores[usable] / deflation.residual[usable])])
         column = deflation.columns(np.array([pick]))[:, 0]
         d = deflation.residual[pick]
         weighted = deflation.weights * column

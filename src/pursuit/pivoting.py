@@ -54,7 +54,14 @@ import numpy as np
 
 from pursuit.backend import Array, backend_of
 
-__all__ = ["PIVOT_RULES", "BasicPursuit", "GramRows", "PivotedFactor", "explained"]
+__all__ = [
+    "PIVOT_RULES",
+    "BasicPursuit",
+    "GramRows",
+    "PivotedFactor",
+    "explained",
+    "first_best",
+]
 
 TIE_TOLERANCE = 1e-10
 RANK_TOLERANCE = 1e-6
