@@ -133,6 +133,25 @@ def test_kept_scores_stay_exact_while_columns_shrink():
     assert a.max() < 1e-8 * scores.weights.sum()
 
 
+def test_few_columns_are_computed_anew(monkeypatch):
+    computed = []
+
+    def counting(scores, points, compute=AllScores._compute):
+        computed.extend(points)
+        compute(scores, points)
+
+    monkeypatch.setattr(AllScores, "_compute", counting)
+    SparseKernelCCA(2, n_basis=15, gamma=1e-3).fit(*two_views(200))
+    assert 200 < len(computed) < 800
+
+
+def test_a_tie_goes_to_the_lowest_index():
+    for seed in range(8):
+        # The same distances for each row and its mirror image.
+        X, Y = (np.vstack([Z, Z[:, ::-1]]) for Z in two_views(50, seed))
+        assert SparseKernelCCA(1, n_basis=1, n_candidates=None).fit(X, Y).support_[0] < 50
+
+
 def test_candidates_that_are_all_rows_give_the_same_answer():
     X, Y = two_views()
     one = SparseKernelCCA(3, n_basis=10).fit(X, Y)
@@ -153,7 +172,8 @@ def test_a_seed_gives_the_same_answer_and_another_seed_another():
 
 def test_59_candidates_are_drawn_where_the_matrices_do_not_fit():
     X, Y = two_views(400)
-    with config_context(working_memory=1):
+    # One of the two matrices would fit.
+    with config_context(working_memory=2):
         drawn = SparseKernelCCA(3, n_basis=10, random_state=0).fit(X, Y)
     asked = SparseKernelCCA(3, n_basis=10, n_candidates=59, random_state=0).fit(X, Y)
     assert_array_equal(drawn.support_, asked.support_)
@@ -173,10 +193,11 @@ def test_block_size_changes_nothing():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("scale", [1.0, 1e-10])
 @pytest.mark.parametrize(("n_x", "n_y"), [(4, 4), (3, 6), (6, 2), (5, 1)])
-def test_a_linear_kernel_without_ridge_is_classical_cca(n_x, n_y):
+def test_a_linear_kernel_without_ridge_is_classical_cca(n_x, n_y, scale):
     X, Y = two_views(n_x=n_x, n_y=n_y)
-    X, Y = X - X.mean(axis=0) + 1.0, Y - Y.mean(axis=0) - 2.0
+    X, Y = scale * (X - X.mean(axis=0) + 1.0), Y - Y.mean(axis=0) - 2.0
     cca = SparseKernelCCA(6, n_basis=len(X), kernel="linear", alpha=0).fit(X, Y)
     expected = classical_correlations(X, Y)
     assert_allclose(cca.correlations_, expected, atol=1e-6)
@@ -285,6 +306,8 @@ def test_score_is_the_mean_correlation_and_counts_constants_as_zero():
     expected = [C[0, 1] / np.sqrt(C[0, 0] * C[1, 1]) for C in expected]
     assert_allclose(cca.score(X, Y, weights), np.mean(expected))
     assert cca.score(X[:1], Y[:1]) == 0
+    assert cca.score(np.repeat(X[:1], 7, axis=0), Y[:7]) == 0
+    assert cca.score(X[:7], np.repeat(Y[:1], 7, axis=0)) == 0
     assert cca.set_output(transform="pandas").score(X, Y) == cca.set_output().score(X, Y)
 
 
@@ -488,6 +511,9 @@ def test_identical_views_are_fully_correlated():
     assert_allclose(f, g, atol=1e-6)
     assert_array_equal(cca.x_support_, cca.y_support_)
     assert_allclose(cca.score(X, X), 1.0)
+    for kernel in ("rbf", "linear"):
+        cca = SparseKernelCCA(3, n_basis=4, alpha=0, kernel=kernel).fit(X, X)
+        assert 1 - 1e-12 < cca.correlations_.min() <= cca.correlations_.max() <= 1
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -518,6 +544,18 @@ def test_fewer_distinct_rows_than_points(alpha, n_candidates):
     cca = fitted(cca, X, Y)
     assert cca.n_basis_ == len(cca.x_support_) == len(cca.y_support_) == 7
     assert cca.n_components_ == 6
+
+
+def test_views_that_see_different_rows_take_turns_whatever_their_scale():
+    X, Y = two_views(60)
+    X[30:], Y[:30] = 0.0, 0.0
+    supports = []
+    for scale in (1.0, 1e4, 1e-4):
+        cca = SparseKernelCCA(1, n_basis=5, kernel="linear").fit(X, scale * Y)
+        assert len(cca.x_support_) + len(cca.y_support_) == cca.n_basis_ == 5
+        supports.append(cca.support_)
+    assert_array_equal(supports[1], supports[0])
+    assert_array_equal(supports[2], supports[0])
 
 
 def test_duplicates_in_one_view_alone():

@@ -86,6 +86,8 @@ STALE = 1e-8
 # So many columns at a time stay in the processor's cache.
 PIECE = 32
 TIE_TOLERANCE = 1e-10
+# Scores whose variance is below this share of their mean square are constant.
+CONSTANT = 1e-24
 
 Views = tuple[Deflation, Deflation]
 # Points, their c, and their a and b.
@@ -729,10 +731,14 @@ def _second_view(y: Any) -> Any:
 
 
 def _correlations(one: Array, other: Array, weights: Array) -> Array:
-    """Weighted correlation of each pair of columns, 0 where one is constant."""
+    """Weighted correlation of each pair of columns, 0 where one is constant to rounding."""
     w = weights / weights.sum()
-    one, other = one - w @ one, other - w @ other
-    variances = (w @ one**2) * (w @ other**2)
-    covariances = w @ (one * other)
-    safe = np.where(variances > 0, variances, 1.0)
-    return np.where(variances > 0, covariances / np.sqrt(safe), 0.0)
+    deviations = [column - w @ column for column in (one, other)]
+    covariances = w @ (deviations[0] * deviations[1])
+    variances = [w @ deviation**2 for deviation in deviations]
+    varies = np.all(
+        [v > CONSTANT * (w @ column**2) for v, column in zip(variances, (one, other), strict=True)],
+        axis=0,
+    )
+    safe = np.where(varies, variances[0] * variances[1], 1.0)
+    return np.where(varies, covariances / np.sqrt(safe), 0.0)
