@@ -75,6 +75,7 @@ from pursuit.bounds import cca_bound
 from pursuit.deflation import ENOUGH, Deflation
 from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
 from pursuit.parameters import check_integer, check_real, check_weights
+from pursuit.pivoting import first_best
 
 __all__ = ["CanonicalAxes", "SparseKernelCCA", "ViewAxes", "choose_pairs", "sparse_kernel_cca"]
 
@@ -85,7 +86,6 @@ NO_DEVIATION = 1e-9
 STALE = 1e-8
 # So many columns at a time stay in the processor's cache.
 PIECE = 32
-TIE_TOLERANCE = 1e-10
 # Scores whose variance is below this share of their mean square are constant.
 CONSTANT = 1e-24
 
@@ -233,7 +233,7 @@ def _choice(views: Views, scores: Scores) -> tuple[int, tuple[Deflation, ...]] |
     both = np.intersect1d(usable_x, usable_y, assume_unique=True)
     if len(both):
         points, products, (a, b) = scores.look(both)
-        return int(points[_first_best(products / np.sqrt(a * b))]), views
+        return int(points[first_best(products / np.sqrt(a * b))]), views
     either = np.union1d(usable_x, usable_y)
     if not len(either):
         return None
@@ -243,14 +243,8 @@ def _choice(views: Views, scores: Scores) -> tuple[int, tuple[Deflation, ...]] |
         mine = np.isin(points, usable)
         total = float(view.weights @ view.norms)
         quotients[v, mine] = norms[v][mine] / (view.residual[points[mine]] * total)
-    v, place = divmod(_first_best(quotients.ravel()), len(points))
+    v, place = divmod(first_best(quotients.ravel()), len(points))
     return int(points[place]), (views[v],)
-
-
-def _first_best(quotients: Array) -> int:
-    """Lowest index among those that equal the largest up to rounding."""
-    best = quotients.max()
-    return int(np.argmax(quotients >= best - TIE_TOLERANCE * abs(best)))
 
 
 def _column_scores(weights: Array, X_columns: Array, Y_columns: Array) -> Array:
