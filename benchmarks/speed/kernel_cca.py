@@ -24,7 +24,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.timing import in_fresh_process, seconds
 from pursuit.kernels import scale_gamma
-from pursuit.sparse_kernel_cca import SparseKernelCCA
+from pursuit import SparseKernelCCA
 
 N_MANY, N_FEW, N_TEST, N_FEATURES, N_SIGNALS = 50_000, 2000, 2000, 50, 5
 N_BASIS = 100

@@ -12,6 +12,7 @@ from pursuit.matching_pursuit import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
+from pursuit.sparse_kernel_cca import SparseKernelCCA
 from pursuit.sparse_kernel_pca import GreedyNystroem, SparseKernelPCA
 
 __version__ = version("pursuit")
@@ -26,6 +27,7 @@ __all__ = [
     "ModelFileError",
     "OrientedGaussians",
     "PursuitPathDisplay",
+    "SparseKernelCCA",
     "SparseKernelPCA",
     "SupportDisplay",
     "bounds",

@@ -454,7 +454,7 @@ class SparseKernelCCA(
     Examples
     --------
     >>> import numpy as np
-    >>> from pursuit.sparse_kernel_cca import SparseKernelCCA
+    >>> from pursuit import SparseKernelCCA
     >>> rng = np.random.default_rng(0)
     >>> angle = rng.uniform(0, 2 * np.pi, 500)
     >>> X = np.column_stack([np.sin(angle), np.cos(angle)]) + 0.1 * rng.normal(size=(500, 2))
