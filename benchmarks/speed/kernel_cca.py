@@ -23,8 +23,8 @@ from sklearn.cross_decomposition import CCA
 from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.timing import in_fresh_process, seconds
-from pursuit.kernels import scale_gamma
 from pursuit import SparseKernelCCA
+from pursuit.kernels import scale_gamma
 
 N_MANY, N_FEW, N_TEST, N_FEATURES, N_SIGNALS = 50_000, 2000, 2000, 50, 5
 N_BASIS = 100
