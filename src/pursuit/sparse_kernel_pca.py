@@ -1,4 +1,4 @@
-"""Sparse kernel principal components analysis: the span of few points instead of all.
+"""Sparse kernel PCA and greedy Nystroem features: the span of few points instead of all.
 
 Z. Hussain and J. Shawe-Taylor, "Theory of matching pursuit", NIPS 2008, section 2; the numbers of
 equations, algorithms and theorems are theirs. The selection equals the sparse greedy matrix
@@ -14,7 +14,8 @@ i            ``picks``            (k,) chosen rows in order (algorithm 1)
 R            ``factor``           (k, k) upper triangular, R'R = K[i, i]
 z(x)         ``coordinates``      (k,) R^{-T} k_i(x), coordinates in an orthonormal basis
 P_i(x)                            projection of phi(x), |P_i(x)|^2 = |z(x)|^2  (eq. 4)
-mu, C        ``mean``, ``scatter``  weighted mean and covariance of z over the rows
+mu, S        ``mean``, ``second``  weighted means of z and of z z' over the rows
+C                                 S - mu mu', the covariance of z
 U            ``rotation``         (k, k) eigenvectors of C, by decreasing eigenvalue
 ===========  ===================  =======================================================
 
@@ -27,8 +28,12 @@ Steps.
    grows with k, so that the search ends when that alone exceeds the lowest value so far.
 3. Rotate to principal axes: the columns of (z - mu) U have decreasing variance.
 
+`GreedyNystroem` stops after step 1 and takes K[i, i]^{-1/2} k_i(x) as features, which have the
+same inner products (eq. 5). Its supervised choice is that of kernel matching pursuit (Vincent and
+Bengio 2002, eq. 7) on the targets.
+
 A prefix of the choice is the choice of a smaller k, and its coordinates are the first ones: mu
-and C of a smaller model are parts of those of a larger.
+and S of a smaller model are parts of those of a larger.
 
 Where we differ. The paper stops at step 1; centring (mu = 0 without) and rotation make
 ``transform`` that of kernel PCA, which it equals, up to signs, where all rows are chosen.
