@@ -294,6 +294,10 @@ def squared_distances(X: Any, centres: Centres) -> Array:
     """
     if centres.shift is None or sparse.issparse(X):
         norms, distances = _distances_without_shift(X, centres)
+    elif len(centres.squared_norms) == 1:
+        # The shift is the centre itself, and one pass over the rows is all.
+        distances = np.asarray(cdist(X, centres.shift[None], "sqeuclidean"))
+        return distances.astype(np.result_type(X, centres.shift), copy=False)
     else:
         xp = backend_of(X)
         shifted = X - centres.shift
