@@ -342,3 +342,18 @@ def test_saved_models_give_the_same_features(digits, tmp_path, selection):
     again = load(tmp_path / "m")
     assert_array_equal(again.transform(X), model.transform(X))
     assert (tmp_path / "m").stat().st_size < 40_000
+
+
+def test_listed_rows_keep_their_numbers_beside_rows_of_weight_zero(digits):
+    X, _ = digits
+    weights = np.where(np.arange(400) % 2 == 0, 0.0, 1.0)
+    model = GreedyNystroem(n_components=3, selection=[7, 1, 301]).fit(X, sample_weight=weights)
+    assert model.component_indices_.tolist() == [7, 1, 301]
+    assert_array_equal(model.components_, X[[7, 1, 301]])
+
+
+def test_cluster_centres_are_means_of_the_weighted_rows(digits):
+    X, _ = digits
+    weights = np.arange(400.0)
+    model = GreedyNystroem(n_components=1, selection="kmeans").fit(X, sample_weight=weights)
+    assert_allclose(model.components_[0], np.average(X, axis=0, weights=weights), atol=1e-12)
