@@ -46,17 +46,26 @@ products with K. A point whose residual is below 1e-10 of K(x, x) counts as span
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from pursuit import blocks
 from pursuit.backend import Array
-from pursuit.kernels import Kernel, Precomputed
-from pursuit.pivoting import first_best
+from pursuit.kernels import Kernel, Precomputed, resolve_kernel
+from pursuit.pivoting import first_best, with_room
 
-__all__ = ["ENOUGH", "SELECTIONS", "Deflation", "choose", "listed_rule", "selection_rule"]
+__all__ = [
+    "ENOUGH",
+    "SELECTIONS",
+    "Deflation",
+    "axis_signs",
+    "choose",
+    "kernel_and_rows",
+    "listed_rule",
+    "selection_rule",
+]
 
 SELECTIONS = ("rayleigh", "residual", "rpcholesky", "random")
 SPANNED = 1e-10
@@ -129,10 +138,7 @@ class Deflation:
     def deflate(self, pick: int, column: Array) -> None:
         """Choose a point, whose column of K^ is given (eq. 3)."""
         n = len(self.picks)
-        if n == len(self.V):
-            larger = np.empty((max(32, 2 * n), self.V.shape[1]))
-            larger[:n] = self.V
-            self.V = larger
+        self.V = with_room(self.V, n)
         v = column / np.sqrt(self.residual[pick])
         self.V[n] = v
         self.residual = np.maximum(self.residual - v * v, 0.0)
@@ -201,6 +207,46 @@ def listed_rule(deflation: Deflation, points: Array) -> Rule:
         return None
 
     return rule
+
+
+def axis_signs(axes: Array) -> Array:
+    """Signs that make the largest entry of each column positive, whatever the eigensolver."""
+    if not axes.size:
+        return np.ones(axes.shape[1])
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    return np.where(largest < 0, -1.0, 1.0)
+
+
+def kernel_and_rows(
+    X: Any, rows: Array, weights: Array, arguments: Mapping[str, Any], name: str = "X"
+) -> tuple[Kernel, Any]:
+    """The kernel with its numbers resolved on some rows, and these rows.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        All rows.
+    rows : ndarray of int of shape (m,)
+        Those that count.
+    weights : ndarray of shape (m,)
+        Their weights.
+    arguments : mapping
+        Those of `pursuit.kernels.resolve_kernel`.
+    name : str, default "X"
+        What the caller calls `X`.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is precomputed and `X` is not square, or an argument is out of range.
+    """
+    used = X if len(rows) == X.shape[0] else X[rows]
+    kernel = resolve_kernel(X=used, sample_weight=weights, **arguments)
+    if isinstance(kernel, Precomputed):
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"kernel='precomputed' needs a square {name}, got shape {X.shape}")
+        used = used[:, rows]
+    return kernel, used
 
 
 def _squared_norms(kernel: Kernel, X: Any) -> Array:

@@ -20,6 +20,7 @@ from pursuit.gram import Samples
 from pursuit.kernels import Precomputed, is_precomputed
 from pursuit.losses import LOSSES, Loss, Poisson
 from pursuit.parameters import (
+    FLOATS,
     check_choice,
     check_integer,
     check_weights,
@@ -29,8 +30,6 @@ from pursuit.parameters import (
 
 __all__ = ["ExpansionClassifier", "ExpansionModel", "ExpansionRegressor"]
 
-# Rows keep these types; others are converted to float64.
-_FLOATS = [np.float64, np.float32]
 # Fitted attributes with one entry a step.
 _LOSS_PATHS = (
     "train_loss_path_",
@@ -84,7 +83,7 @@ class ExpansionModel(BaseEstimator):
         """Rows for prediction, checked against those of ``fit``."""
         if not hasattr(self, "expansion_"):
             check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=_FLOATS)
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
 
     def _outputs(self, X: Any) -> Array:
         """Outputs of the expansion on checked rows, (n_rows, n_outputs)."""
@@ -110,7 +109,7 @@ class ExpansionModel(BaseEstimator):
             return None
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val must be given together")
-        X = validate_data(self, X_val, reset=False, accept_sparse="csr", dtype=_FLOATS)
+        X = validate_data(self, X_val, reset=False, accept_sparse="csr", dtype=FLOATS)
         Y, weights = self._code_targets(y_val, X.shape[0])
         if len(Y) != X.shape[0]:
             raise ValueError(f"X_val has {X.shape[0]} rows, but y_val has {len(Y)}")
@@ -226,7 +225,7 @@ class ExpansionClassifier(ExpansionModel):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Checked rows, targets +1 and -1, weights with those of the classes."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
         check_classification_targets(y)
         weights = check_weights(sample_weight, X.shape[0])
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -361,7 +360,7 @@ class ExpansionRegressor(ExpansionModel):
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Checked rows, targets as a table, weights."""
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=_FLOATS, multi_output=True, y_numeric=True
+            self, X, y, accept_sparse="csr", dtype=FLOATS, multi_output=True, y_numeric=True
         )
         weights = check_weights(sample_weight, X.shape[0])
         self._one_dimensional = y.ndim == 1

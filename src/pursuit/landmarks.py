@@ -21,15 +21,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pursuit import blocks
-from pursuit.atoms import Atoms
+from pursuit.atoms import Atoms, AtomSet
 from pursuit.backend import Array
-from pursuit.deflation import ENOUGH, SELECTIONS, Deflation, Rule, listed_rule, selection_rule
-from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
-from pursuit.parameters import check_choice, check_integer, check_weights
+from pursuit.deflation import (
+    ENOUGH,
+    SELECTIONS,
+    Deflation,
+    Rule,
+    kernel_and_rows,
+    listed_rule,
+    selection_rule,
+)
+from pursuit.expansion import KernelExpansion
+from pursuit.kernels import Kernel, Precomputed, is_precomputed
+from pursuit.parameters import FLOATS, check_choice, check_integer, check_weights
 
-__all__ = ["FLOATS", "LandmarkTransformer", "Points"]
-
-FLOATS = [np.float64, np.float32]
+__all__ = ["LandmarkTransformer", "Points"]
 
 
 class Points(NamedTuple):
@@ -56,8 +63,8 @@ class Points(NamedTuple):
 class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Features that are linear in the kernel values of few chosen centres.
 
-    A subclass fits by way of `_points`, `_rule` and `_store_centres`, and sets `_projection`, of
-    shape (n_centres, n_features_out), and `_n_features_out`.
+    A subclass fits by way of `_points`, `_rule` and `_store_centres`, and gives `_project` the
+    coefficients of the features.
     """
 
     n_components: Any
@@ -66,7 +73,6 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     selection: Any
     n_candidates: Any
     random_state: Any
-    _projection: Array
 
     # What `selection` may be beside the rules of ``deflation.py`` and a list of rows.
     _further_selections: tuple[str, ...] = ("kmeans",)
@@ -109,15 +115,9 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Checked rows with their kernel, and cluster centres where these are asked for."""
         weights = check_weights(sample_weight, X.shape[0])
         rows = np.flatnonzero(weights > 0)
-        used = X if len(rows) == X.shape[0] else X[rows]
         weights = weights[rows]
-        kernel = resolve_kernel(
-            self.kernel, used, weights, kernel_params=self.kernel_params, **self._kernel_numbers()
-        )
-        if isinstance(kernel, Precomputed):
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(f"kernel='precomputed' needs a square X, got shape {X.shape}")
-            used = used[:, rows]
+        named = {"kernel": self.kernel, "kernel_params": self.kernel_params}
+        kernel, used = kernel_and_rows(X, rows, weights, named | self._kernel_numbers())
         if self._named_selection == "kmeans":
             centres = self._cluster_centres(used, weights)
             used = _stacked(used, centres)
@@ -170,13 +170,12 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 stacklevel=3,
             )
 
-    def _store_centres(self, points: Points, picks: Array) -> None:
-        """Set the attributes that hold the chosen centres."""
+    def _store_centres(self, points: Points, picks: Array) -> Atoms:
+        """Set the attributes that hold the chosen centres; return their functions."""
         kernel, X, _, rows = points
         precomputed = isinstance(kernel, Precomputed)
         vectors = rows[picks] if precomputed else X[picks].astype(np.float64)
         self.kernel_ = kernel
-        self.atoms_ = Atoms(kernel, vectors)
         for name in ("support_", "support_vectors_"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -184,20 +183,17 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             self.support_vectors_ = vectors
         if self._named_selection != "kmeans":
             self.support_ = rows[picks]
+        return Atoms(kernel, vectors)
+
+    def _project(self, atoms: AtomSet, coefficients: Array, intercept: Array) -> None:
+        """Store the features, (n_features_out, n_centres) coefficients and their constants."""
+        self.expansion_ = KernelExpansion(atoms, coefficients, intercept)
+        self._n_features_out = len(coefficients)
 
     def _validated(self, X: Any) -> Any:
         """Rows in the form of those that the model was fitted on."""
         check_is_fitted(self)
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
-
-    def _features(self, X: Any) -> Array:
-        """K(X, centres) @ projection, block by block."""
-        n_centres = max(len(self.atoms_), 1)
-        features = np.empty((X.shape[0], self._projection.shape[1]))
-        functions = self.atoms_.functions
-        for rows in blocks.row_blocks(X.shape[0], 16.0 * n_centres):
-            features[rows] = blocks.evaluate(functions, X[rows], n_centres) @ self._projection
-        return features
 
 
 def _stacked(X: Any, centres: Array) -> Any:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array
 from pursuit.backend import Array
 
 __all__ = [
+    "FLOATS",
     "check_choice",
     "check_integer",
     "check_real",
@@ -21,6 +22,9 @@ __all__ = [
     "class_codes",
     "signed_targets",
 ]
+
+# Rows keep these types; others are converted to float64.
+FLOATS = [np.float64, np.float32]
 
 
 def check_integer(name: str, value: Any, minimum: int = 1, *, optional: bool = False) -> None:

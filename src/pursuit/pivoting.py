@@ -61,6 +61,7 @@ __all__ = [
     "PivotedFactor",
     "explained",
     "first_best",
+    "with_room",
 ]
 
 TIE_TOLERANCE = 1e-10
@@ -157,6 +158,15 @@ def first_best(scores: Array) -> int:
     """Lowest index among the scores that equal the largest one up to rounding."""
     best = scores.max()
     return backend_of(scores).argmax(scores >= best - TIE_TOLERANCE * abs(best))
+
+
+def with_room(V: Array, n: int) -> Array:
+    """`V`, or where its n rows are full an array of twice as many that begins with them."""
+    if n < len(V):
+        return V
+    larger = np.empty((max(32, 2 * n), V.shape[1]))
+    larger[:n] = V
+    return larger
 
 
 class _Greedy:
@@ -325,12 +335,9 @@ class PivotedFactor(_Greedy):
         return self.V[:n, self.picks[n - 1]]
 
     def _append(self, g: int, v: Array, row: Array) -> None:
-        """Store v as a row of V, doubling the capacity where it is full."""
+        """Store v as a row of V."""
         n = len(self.picks)
-        if n == len(self.V):
-            larger = np.empty((max(32, 2 * n), self.V.shape[1]))
-            larger[:n] = self.V
-            self.V = larger
+        self.V = with_room(self.V, n)
         self.V[n] = v
         self.picks.append(g)
         self.gram_entries.append(row[self.picks])

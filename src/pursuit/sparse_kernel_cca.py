@@ -72,14 +72,16 @@ from pursuit import blocks
 from pursuit.atoms import Atoms
 from pursuit.backend import Array
 from pursuit.bounds import cca_bound
-from pursuit.deflation import ENOUGH, Deflation
-from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
-from pursuit.parameters import check_integer, check_real, check_weights
+from pursuit.deflation import ENOUGH, Deflation, axis_signs, kernel_and_rows
+from pursuit.expansion import KernelExpansion
+from pursuit.kernels import Kernel, Precomputed, is_precomputed
+from pursuit.parameters import FLOATS, check_integer, check_real, check_weights
 from pursuit.pivoting import first_best
 
 __all__ = ["CanonicalAxes", "SparseKernelCCA", "ViewAxes", "choose_pairs", "sparse_kernel_cca"]
 
-FLOATS = [np.float64, np.float32]
+# One value for both views, or a pair.
+KERNEL_ARGUMENTS = ("kernel", "gamma", "degree", "coef0", "kernel_params")
 # Standard deviations below this share of the root mean square of the coordinates are rounding.
 NO_DEVIATION = 1e-9
 # A column is computed anew when its squared norm has fallen by this factor.
@@ -180,7 +182,7 @@ def sparse_kernel_cca(
     else:
         left, rho, right = svd(cross, full_matrices=False)
     p, q = P_x @ left[:, :n_components], P_y @ right[:n_components].T
-    signs = _signs(p)
+    signs = axis_signs(p)
     x, y = (
         _view_axes(view, weights, axes * signs) for view, axes in zip(views, (p, q), strict=True)
     )
@@ -369,14 +371,6 @@ def _view_axes(view: Deflation, weights: Array, axes: Array) -> ViewAxes:
     return ViewAxes(picks, coefficients, intercept, V.T @ axes + intercept)
 
 
-def _signs(axes: Array) -> Array:
-    """Signs that make the largest entry of each column positive."""
-    if not axes.size:
-        return np.ones(axes.shape[1])
-    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
-    return np.where(largest < 0, -1.0, 1.0)
-
-
 class SparseKernelCCA(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, BaseEstimator
 ):
@@ -558,30 +552,20 @@ class SparseKernelCCA(
         check_real("alpha", self.alpha)
         check_real("error_tolerance", self.error_tolerance, above=True)
         check_real("delta", self.delta, below=1.0, above=True)
-        for name in ("kernel", "gamma", "degree", "coef0", "kernel_params"):
+        for name in KERNEL_ARGUMENTS:
             value = getattr(self, name)
             if isinstance(value, tuple | list) and len(value) != 2:
                 raise ValueError(f"{name} must be one value or a pair (x, y), got {value!r}")
 
     def _deflation(self, name: str, view: Any, rows: Array, weights: Array) -> Deflation:
         """The kernel matrix of one view, for the rows of positive weight."""
-        used = view if len(rows) == view.shape[0] else view[rows]
         place = 0 if name == "X" else 1
-        kernel, gamma, degree, coef0, kernel_params = (
-            value[place] if isinstance(value, tuple | list) else value
-            for value in (self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        )
-        resolved = resolve_kernel(
-            kernel, used, weights,
-            gamma=gamma, degree=degree, coef0=coef0, kernel_params=kernel_params,
-        )  # fmt: skip
-        if isinstance(resolved, Precomputed):
-            if view.shape[0] != view.shape[1]:
-                raise ValueError(
-                    f"kernel='precomputed' needs a square {name}, got shape {view.shape}"
-                )
-            used = used[:, rows]
-        return Deflation(resolved, used, weights)
+        given = {argument: getattr(self, argument) for argument in KERNEL_ARGUMENTS}
+        arguments = {
+            argument: value[place] if isinstance(value, tuple | list) else value
+            for argument, value in given.items()
+        }
+        return Deflation(*kernel_and_rows(view, rows, weights, arguments, name), weights)
 
     def _scores(self, views: Views) -> Scores:
         """All scores, or those of drawn candidates."""
@@ -660,17 +644,13 @@ class SparseKernelCCA(
         return x_scores, self._view_scores("y", y)
 
     def _view_scores(self, side: str, rows: Any) -> Array:
-        """The scores of one view, block by block."""
+        """The scores of one view."""
         kernel: Kernel = getattr(self, f"{side}_kernel_")
         precomputed = isinstance(kernel, Precomputed)
         centres = getattr(self, f"{side}_support_" if precomputed else f"{side}_support_vectors_")
         coefficients = getattr(self, f"{side}_dual_coef_")
-        functions = Atoms(kernel, centres).functions
-        n = max(1, len(coefficients))
-        scores = np.tile(getattr(self, f"{side}_intercept_"), (rows.shape[0], 1))
-        for part in blocks.row_blocks(rows.shape[0], 16.0 * n):
-            scores[part] += blocks.evaluate(functions, rows[part], n) @ coefficients
-        return scores
+        intercept = getattr(self, f"{side}_intercept_")
+        return KernelExpansion(Atoms(kernel, centres), coefficients.T, intercept)(rows)
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit, and return the scores of both views.

@@ -53,16 +53,24 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from pursuit import blocks
-from pursuit.atoms import Atoms
+from pursuit.atoms import Atoms, AtomSet
 from pursuit.backend import Array, backend_of
 from pursuit.bounds import compression_bound
-from pursuit.deflation import SELECTIONS, Deflation, Rule, choose, listed_rule, selection_rule
+from pursuit.deflation import (
+    SELECTIONS,
+    Deflation,
+    Rule,
+    axis_signs,
+    choose,
+    listed_rule,
+    selection_rule,
+)
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.gradient_pursuit import Method, new_search
 from pursuit.gram import Samples
 from pursuit.kernels import Precomputed, is_precomputed
-from pursuit.landmarks import FLOATS, LandmarkTransformer, Points
-from pursuit.parameters import check_choice, check_integer, check_real, signed_targets
+from pursuit.landmarks import LandmarkTransformer, Points
+from pursuit.parameters import FLOATS, check_choice, check_integer, check_real, signed_targets
 
 __all__ = ["GreedyNystroem", "SparseKernelPCA", "Subspace", "sparse_kernel_pca"]
 
@@ -224,6 +232,8 @@ class SparseKernelPCA(LandmarkTransformer):
         rows are chosen. Absent for ``selection="kmeans"``.
     kernel_ : Kernel
         The kernel with its numbers resolved.
+    expansion_ : KernelExpansion
+        The features as functions; ``expansion_(X)`` gives them without any check of X.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -332,7 +342,7 @@ class SparseKernelPCA(LandmarkTransformer):
 
     def _store(self, points: Points, subspace: Subspace) -> None:
         """Set the fitted attributes."""
-        self._store_centres(points, subspace.picks)
+        atoms = self._store_centres(points, subspace.picks)
         for name in ("bound_path_", "inverse_coef_", "inverse_centres_"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -342,21 +352,18 @@ class SparseKernelPCA(LandmarkTransformer):
             self.bound_path_ = bound_terms(
                 subspace.residuals, round(total), subspace.norms, self.delta
             )
-        self._rotate(subspace.factor, subspace.mean, subspace.second)
+        self._rotate(atoms, subspace.factor, subspace.mean, subspace.second)
 
-    def _rotate(self, factor: Array, mean: Array, second: Array) -> None:
+    def _rotate(self, atoms: AtomSet, factor: Array, mean: Array, second: Array) -> None:
         """Step 3."""
         self._factor, self._mean, self._second = factor, mean, second
         mu = mean if self.center else np.zeros_like(mean)
         values, vectors = eigh(second - np.outer(mu, mu)) if len(mu) else (mu, second)
-        rotation = vectors[:, ::-1]
-        # The largest entry of each axis is positive, so that the signs are those of the data.
-        largest = rotation[np.abs(rotation).argmax(axis=0), np.arange(len(mu))] if len(mu) else mu
-        rotation = rotation * np.where(largest < 0, -1.0, 1.0)
+        rotation = vectors[:, ::-1] * axis_signs(vectors[:, ::-1])
         self.explained_variance_ = np.maximum(values[::-1], 0.0)
-        self.n_components_ = self._n_features_out = len(mu)
-        self._projection = backend_of(factor).solve_upper(factor, rotation) if len(mu) else rotation
-        self._rotation, self._offset = rotation, mu @ rotation
+        self.n_components_, self._rotation = len(mu), rotation
+        projection = backend_of(factor).solve_upper(factor, rotation) if len(mu) else rotation
+        self._project(atoms, projection.T, -(mu @ rotation))
 
     def transform(self, X: Any) -> Array:
         """Coordinates on the principal axes of the span.
@@ -371,13 +378,13 @@ class SparseKernelPCA(LandmarkTransformer):
         Z : ndarray of shape (n_samples, n_components_)
             In float64.
         """
-        return self._transform(self._validated(X))
+        rows = self._validated(X)
+        return self.expansion_(rows)
 
-    def _transform(self, X: Any) -> Array:
-        """Coordinates of checked rows."""
-        Z = self._features(X)
-        Z -= self._offset
-        return Z
+    def _uncentred(self, rows: Any) -> Array:
+        """z(x)'U of checked rows, without mu."""
+        coordinates: Array = self.expansion_(rows) - self.expansion_.intercept
+        return coordinates
 
     def residual(self, X: Any) -> Array:
         """Squared distance of each row's feature vector to the span (corollary 1).
@@ -393,7 +400,7 @@ class SparseKernelPCA(LandmarkTransformer):
             K(x, x) - |P_i(x)|^2, at least 0.
         """
         rows = self._validated(X)
-        Z = self._transform(rows) + self._offset
+        Z = self._uncentred(rows)
         lengths = np.einsum("ij,ij->i", Z, Z)
         return np.asarray(np.maximum(self.kernel_.diagonal(rows) - lengths, 0.0))
 
@@ -413,7 +420,7 @@ class SparseKernelPCA(LandmarkTransformer):
         rows = self._validated(X)
         left = self.kernel_.diagonal(rows)
         # In the basis of eq. 4 the coordinates of a smaller span are the first ones.
-        Z = (self._transform(rows) + self._offset) @ self._rotation.T
+        Z = self._uncentred(rows) @ self._rotation.T
         for coordinate in Z.T:
             left = np.maximum(left - coordinate**2, 0.0)
             yield left
@@ -446,13 +453,13 @@ class SparseKernelPCA(LandmarkTransformer):
         model = copy.copy(self)
         model.n_components = int(n)
         model.fit_inverse_transform = False
-        model.atoms_ = self.atoms_.take(np.arange(n))
+        atoms = self.expansion_.atoms.take(np.arange(n))
         for name in ("support_", "support_vectors_", "residual_path_", "bound_path_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name)[:n])
         if hasattr(model, "inverse_coef_"):
             del model.inverse_coef_, model.inverse_centres_
-        model._rotate(self._factor[:n, :n], self._mean[:n], self._second[:n, :n])
+        model._rotate(atoms, self._factor[:n, :n], self._mean[:n], self._second[:n, :n])
         return model
 
     def _fit_inverse(self, X: Any, weights: Array) -> None:
@@ -462,14 +469,14 @@ class SparseKernelPCA(LandmarkTransformer):
         coordinate vector, and among each other, of the chosen points' coordinates.
         """
         used = np.flatnonzero(weights > 0)
-        centres = self._transform(self.support_vectors_)
+        centres = self.expansion_(self.support_vectors_)
         atoms = Atoms(self.kernel_, centres)
         k = len(centres)
         normal = np.zeros((k, k))
         right = np.zeros((k, X.shape[1]))
         for rows in blocks.row_blocks(len(used), 16.0 * max(k, X.shape[1])):
             part = X[used[rows]]
-            values = blocks.evaluate(atoms.functions, self._transform(part), k)
+            values = blocks.evaluate(atoms.functions, self.expansion_(part), k)
             weighted = values * weights[used[rows], None]
             normal += weighted.T @ values
             right += np.asarray(safe_sparse_dot(weighted.T, part, dense_output=True))
@@ -557,6 +564,8 @@ class GreedyNystroem(LandmarkTransformer):
         K^{-1/2} of the landmarks.
     kernel_ : Kernel
         The kernel with its numbers resolved.
+    expansion_ : KernelExpansion
+        The features as functions; ``expansion_(X)`` gives them without any check of X.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -664,7 +673,6 @@ class GreedyNystroem(LandmarkTransformer):
             else:
                 picks = self._supervised_picks(points, Y[points.rows])
             self._warn_short(len(picks))
-            self._store_centres(points, picks)
             self._normalise(points, picks)
         return self
 
@@ -729,8 +737,7 @@ class GreedyNystroem(LandmarkTransformer):
         U, s, Vt = np.linalg.svd(kernel(Z, picks if isinstance(kernel, Precomputed) else Z))
         smallest = SMALLEST_VARIANCE * s.max(initial=0.0)
         self.normalization_ = (U / np.sqrt(np.maximum(s, smallest))) @ Vt
-        self._projection = self.normalization_.T
-        self._n_features_out = len(picks)
+        self._project(self._store_centres(points, picks), self.normalization_, np.zeros(len(picks)))
 
     @property
     def components_(self) -> Any:
@@ -757,4 +764,4 @@ class GreedyNystroem(LandmarkTransformer):
         """
         X = self._validated(X)
         with blocks.at_most_threads(self.n_jobs):
-            return self._features(X)
+            return self.expansion_(X)
