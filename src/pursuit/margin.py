@@ -62,7 +62,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve
+from scipy.linalg import blas, lapack
 
 from pursuit import blocks
 from pursuit.backend import Array, backend_of
@@ -249,12 +249,13 @@ def _interior_point(features: Array, y: Array, bounds: Array, tol: float) -> Mar
     point, n_steps = _first_point(u, y, len(H)), 0
     best, smallest = point, np.inf
     while True:
-        gap, objective = _duality_gap(H, u, point)
+        margins, dual = point.v @ H, H @ point.alpha
+        gap, objective = _duality_gap(u, point, margins, dual[:-1])
         if gap < smallest:
             best, smallest, at_best = point, gap, objective
         if smallest <= tol or n_steps == MOST_STEPS:
             break
-        following = _newton_step(H, u, point)
+        following = _newton_step(H, u, point, margins, dual)
         if following is None:
             break
         point = following
@@ -271,32 +272,34 @@ def _first_point(u: Array, y: Array, size: int) -> _Point:
     return _Point(0.5 * u * shares, np.zeros(size), np.ones(len(u)), np.full(len(u), 2.0))
 
 
-def _duality_gap(H: Array, u: Array, point: _Point) -> tuple[float, float]:
-    """Relative duality gap, and the primal objective."""
-    w, dual = point.v[:-1], H[:-1] @ point.alpha
-    primal = 0.5 * float(w @ w) + float(u @ np.maximum(1.0 - point.v @ H, 0.0))
+def _duality_gap(u: Array, point: _Point, margins: Array, dual: Array) -> tuple[float, float]:
+    """Relative duality gap, and the primal objective; `dual` is the w that alpha gives."""
+    w = point.v[:-1]
+    primal = 0.5 * float(w @ w) + float(u @ np.maximum(1.0 - margins, 0.0))
     gap = primal - (float(point.alpha.sum()) - 0.5 * float(dual @ dual))
     return (gap / primal if np.isfinite(gap) and primal > 0 else np.inf), primal
 
 
-def _newton_step(H: Array, u: Array, point: _Point) -> _Point | None:
-    """One predictor and corrector step; None where rounding leaves no way."""
+def _newton_step(H: Array, u: Array, point: _Point, margins: Array, dual: Array) -> _Point | None:
+    """One predictor and corrector step; None where rounding leaves no way.
+
+    `margins` are H'v and `dual` is H alpha.
+    """
     alpha, v, s, t = point
     rest = u - alpha
     free = np.ones(len(v))
     free[-1] = 0.0
-    dual_residual = v @ H - 1.0 - s + t
-    primal_residual = free * v - H @ alpha
+    dual_residual = margins - 1.0 - s + t
+    primal_residual = free * v - dual
     inverse = 1.0 / (s / alpha + t / rest)
-    try:
-        factor = _bordered_factor(H, inverse, free)
-    except LinAlgError:
+    factor = _bordered_factor(H, inverse, free)
+    if factor is None:
         return None
 
     def direction(low: Array, high: Array) -> _Point:
         """Newton's direction for the products alpha s + low and (u - alpha) t + high."""
         right = low / alpha - high / rest - dual_residual
-        dv = cho_solve(factor, H @ (inverse * right) - primal_residual, check_finite=False)
+        dv = lapack.dpotrs(factor, H @ (inverse * right) - primal_residual)[0]
         d_alpha = inverse * (right - dv @ H)
         return _Point(d_alpha, dv, (low - s * d_alpha) / alpha, (high + t * d_alpha) / rest)
 
@@ -325,14 +328,14 @@ def _longest(step: _Point, point: _Point, rest: Array) -> float:
     return 1.0 / max(1.0, *(-float(share.min()) for share in shares))
 
 
-def _bordered_factor(H: Array, inverse: Array, free: Array) -> Any:
-    """Cholesky factor of E + H Lambda H'."""
-    normal = blas.dsyrk(1.0, H * np.sqrt(inverse))
-    diagonal = np.diag_indices(len(free))
-    normal[diagonal] += free
+def _bordered_factor(H: Array, inverse: Array, free: Array) -> Array | None:
+    """Cholesky factor of E + H Lambda H', None where it is not definite to rounding."""
+    normal = blas.dsyrk(1.0, (H * np.sqrt(inverse)).T, trans=1)
+    diagonal = normal.diagonal()
     # Features that are combinations of others drown E in rounding late in the iteration.
-    normal[diagonal] += 1e-15 * normal[diagonal]
-    return cho_factor(normal, overwrite_a=True, check_finite=False)
+    np.fill_diagonal(normal, diagonal + free + 1e-15 * diagonal)
+    factor, failed = lapack.dpotrf(normal, clean=0, overwrite_a=1)
+    return None if failed else factor
 
 
 def whitened(kernel: Kernel, Z: Array) -> Array:
