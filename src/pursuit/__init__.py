@@ -13,6 +13,7 @@ from pursuit.matching_pursuit import (
 )
 from pursuit.model_file import ModelFileError, load, save
 from pursuit.sparse_kernel_pca import GreedyNystroem, SparseKernelPCA
+from pursuit.sparse_large_margin import SparseLargeMarginClassifier
 
 __version__ = version("pursuit")
 
@@ -27,6 +28,7 @@ __all__ = [
     "OrientedGaussians",
     "PursuitPathDisplay",
     "SparseKernelPCA",
+    "SparseLargeMarginClassifier",
     "SupportDisplay",
     "bounds",
     "dictionary",

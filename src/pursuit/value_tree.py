@@ -60,6 +60,7 @@ CLASSES = {
     "GreedyNystroem": "pursuit.sparse_kernel_pca",
     "SparseKernelPCA": "pursuit.sparse_kernel_pca",
     "SparseKernelCCA": "pursuit.sparse_kernel_cca",
+    "SparseLargeMarginClassifier": "pursuit.sparse_large_margin",
     "Atoms": "pursuit.atoms",
     "FunctionAtoms": "pursuit.atoms",
     "MixedAtoms": "pursuit.atoms",
