@@ -39,7 +39,7 @@ LAYERS = (
     ("atoms", "local_covariance", "pivoting", "margin"),
     ("dictionary",),
     ("gram", "newton", "deflation"),
-    ("expansion",),
+    ("expansion", "evidence"),
     ("prediction", "path_losses"),
     ("estimator",),
     ("search",),

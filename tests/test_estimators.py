@@ -9,6 +9,8 @@ from pursuit import (
     KernelMatchingPursuitClassifierCV,
     KernelMatchingPursuitRegressor,
     KernelMatchingPursuitRegressorCV,
+    RelevanceVectorClassifier,
+    RelevanceVectorRegressor,
     SparseKernelPCA,
 )
 from pursuit.deflation import SELECTIONS
@@ -52,6 +54,10 @@ ESTIMATORS = [
     GreedyNystroem(),
     GreedyNystroem(n_components=5, selection="supervised"),
     GreedyNystroem("poly", n_components=5, selection="kmeans", random_state=0, n_jobs=1),
+    RelevanceVectorClassifier(),
+    RelevanceVectorClassifier(5, kernel="laplacian", class_weight="balanced"),
+    RelevanceVectorRegressor(),
+    RelevanceVectorRegressor(3, fit_intercept=False),
 ]
 
 WEIGHTED = (
@@ -72,7 +78,8 @@ def random_rows(estimator):
     the same one. scikit-learn excuses its own estimators with a random part in the same way.
     """
     rule = getattr(estimator, "selection", None)
-    drawn = getattr(estimator, "early_stopping", False) is True or estimator.n_candidates
+    drawn = getattr(estimator, "early_stopping", False) is True
+    drawn = drawn or getattr(estimator, "n_candidates", None)
     drawn = drawn or (isinstance(rule, str) and rule in ("random", "rpcholesky", "kmeans"))
     return dict.fromkeys(WEIGHTED, random_rows.__doc__) if drawn else {}
 

@@ -12,6 +12,7 @@ from pursuit.matching_pursuit import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
+from pursuit.relevance_vector import RelevanceVectorClassifier, RelevanceVectorRegressor
 from pursuit.sparse_kernel_pca import GreedyNystroem, SparseKernelPCA
 from pursuit.sparse_large_margin import SparseLargeMarginClassifier
 
@@ -27,6 +28,8 @@ __all__ = [
     "ModelFileError",
     "OrientedGaussians",
     "PursuitPathDisplay",
+    "RelevanceVectorClassifier",
+    "RelevanceVectorRegressor",
     "SparseKernelPCA",
     "SparseLargeMarginClassifier",
     "SupportDisplay",

@@ -60,6 +60,8 @@ CLASSES = {
     "GreedyNystroem": "pursuit.sparse_kernel_pca",
     "SparseKernelPCA": "pursuit.sparse_kernel_pca",
     "SparseKernelCCA": "pursuit.sparse_kernel_cca",
+    "RelevanceVectorClassifier": "pursuit.relevance_vector",
+    "RelevanceVectorRegressor": "pursuit.relevance_vector",
     "SparseLargeMarginClassifier": "pursuit.sparse_large_margin",
     "Atoms": "pursuit.atoms",
     "FunctionAtoms": "pursuit.atoms",
