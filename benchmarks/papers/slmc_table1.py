@@ -1,12 +1,12 @@
 """Table 1 of Building Sparse Large Margin Classifiers: five sparse machines and the RVM.
 
 Source: M. Wu, B. Schoelkopf and G. Bakir, ICML 2005, section 7; the parameters of the six
-benchmarks are those that G. Raetsch published with them. Fixed by the paper: Gaussian kernels and C as in the
-table below, the same for all methods; as many vectors as 5 % and 10 % of the support vectors of the
-SVM of each split; USPS by ten machines, one digit against the others, each with its own share. RS:
-reduced set method; MRS: its vectors with the coefficients that solve the machine's problem; RSVM:
-random rows with a penalty on the coefficients; MRSVM: the same rows with the penalty of the margin;
-SLMC: the vectors move.
+benchmarks are those that G. Raetsch published with them. Fixed by the paper: Gaussian kernels and C
+as in the table below, the same for all methods; as many vectors as 5 % and 10 % of the support
+vectors of the SVM of each split; USPS by ten machines, one digit against the others, each with its
+own share. RS: reduced set method; MRS: its vectors with the coefficients that solve the machine's
+problem; RSVM: random rows with a penalty on the coefficients; MRSVM: the same rows with the penalty
+of the margin; SLMC: the vectors move.
 Our choice: the first 10 of the predefined splits (the paper names no number); shares rounded, at
 least one vector; SLMC from the best of three random starts on the six benchmarks, of one on USPS;
 RVM with the kernel of the others (the paper leaves its kernel open). The vectors of the RVM stand
