@@ -6,9 +6,9 @@ import reference_evidence as reference
 from scipy.optimize import check_grad, minimize_scalar
 from sklearn.linear_model import ARDRegression
 
-from pursuit.evidence import BROAD, Bernoulli, Candidates, Gaussian, Machine, posterior
+from pursuit.evidence import BROAD, Bernoulli, Candidates, Gaussian, Machine, climb, posterior
 from pursuit.gram import Samples
-from pursuit.kernels import RBF
+from pursuit.kernels import RBF, FunctionKernel
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_every_step_raises_the_evidence_of_numbers(numbers):
     constant = np.ones((30, 1)) / np.sqrt(c.sum())
     heights = [reference.normal_evidence(constant, t, c, np.array([BROAD / c.sum()]), 0.1)]
     sizes, noises = [1], [0.1]
-    while machine.run(1) == "max_iter":
+    while machine.run(len(machine.path)) == "max_iter":
         Phi, alpha = columns_of(machine)
         noise = machine.likelihood.noise
         heights.append(reference.normal_evidence(Phi, t, c, alpha, noise))
@@ -239,7 +239,7 @@ def test_every_step_raises_the_evidence_of_classes(classes):
     X, t, c = classes
     machine = logistic_machine(X, t, c)
     heights = [machine.path[0]]
-    while machine.run(1) == "max_iter":
+    while machine.run(len(machine.path)) == "max_iter":
         heights.append(reference.logistic_evidence(*columns_of(machine)[:1], t, c, machine.alpha))
     np.testing.assert_allclose(machine.path, heights, rtol=1e-6)
     broad = np.array([BROAD])
@@ -313,6 +313,49 @@ def test_ard_regression_does_not_find_a_higher_evidence(rng):
     assert ours.path[-1] > theirs - 0.1
     np.testing.assert_allclose(ours.evidence.values, ard.predict(Phi), atol=0.05)
     np.testing.assert_allclose(ours.likelihood.noise, 1 / ard.alpha_, rtol=0.15)
+
+
+def spline(X, Z):
+    """Vapnik's linear spline on one feature: functions so alike that none alone explains much."""
+    x, z = X[:, :1], Z[:, 0]
+    least = np.minimum(x, z)
+    return 1 + x * z + x * z * least - (x + z) / 2 * least**2 + least**3 / 3
+
+
+def test_a_second_climb_finds_what_the_first_cannot(rng):
+    X = np.linspace(-10, 10, 60)[:, None]
+    t = np.sinc(X[:, 0] / np.pi) + 0.1 * rng.normal(size=60)
+    t = (t - t.mean()) / t.std()
+    candidates = Candidates(FunctionKernel(spline), Samples(X, t[:, None], np.ones(60)), True)
+
+    def start(most=60):
+        return Machine(candidates, Gaussian(t, np.ones(60), 1.0), most, 1e-3)
+
+    first = start()
+    assert first.run(1000) == "tol"
+    assert first.likelihood.noise > 0.5
+    best, reason = climb(start(), 1000)
+    assert reason == "tol"
+    assert best.path[-1] > first.path[-1] + 20
+    assert best.likelihood.noise < 0.2
+    assert np.diff(best.path).min() > 1e-3
+    few, _ = climb(start(3), 1000)
+    assert few.n_vectors <= 3
+    assert few.path[-1] >= start_and_run(start(3))
+
+
+def start_and_run(machine):
+    machine.run(1000)
+    return machine.path[-1]
+
+
+def test_there_is_no_second_climb_where_the_first_explains_the_targets(numbers):
+    X, t, c = numbers
+    alone = gaussian_machine(X, t, c, tol=1e-3)
+    alone.run(1000)
+    assert alone.likelihood.noise < 0.1
+    machine, _ = climb(gaussian_machine(X, t, c, tol=1e-3), 1000)
+    np.testing.assert_array_equal(machine.path, alone.path)
 
 
 def test_ties_go_to_the_lowest_index():

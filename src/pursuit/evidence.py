@@ -67,6 +67,12 @@ Steps, until none of them raises the log marginal likelihood by more than ``tol`
 3. where that does not change either, the function *outside* with the largest gain is added, the
    lowest index among ties.
 
+For numbers a second climb may follow. The first one starts with sigma^2 = the variance of the
+targets. Where functions are so alike that one alone explains next to nothing, it ends there. If it
+has left more than a tenth of the variance, another machine starts with a tenth, adds functions
+before it estimates sigma^2 anew, twice as many as the first one has and ten more at most, and then
+goes on as the first one did. The one with the higher marginal likelihood is kept.
+
 Posterior, S and Q are computed afresh at each step, so no error builds up. Each step is kept only
 if the marginal likelihood itself has gone up: for classes l(alpha) holds B fixed, and may promise
 what Laplace's approximation does not keep; then a step half as long in log alpha, or the next
@@ -111,11 +117,14 @@ __all__ = [
     "Gaussian",
     "Likelihood",
     "Machine",
+    "climb",
     "posterior",
 ]
 
 # sigma^2 is at least this share of the variance of the targets.
 LEAST_NOISE = 1e-6
+# Where a second climb starts.
+LOW_NOISE = 0.1
 # A function with less than this share of its squared length outside of the span is dependent.
 DEPENDENT = 1e-10
 # A gain within this share of the best one is a tie.
@@ -411,10 +420,16 @@ class Machine:
         """Number of kernel functions."""
         return len(self.picks) - (CONSTANT in self.picks)
 
-    def run(self, max_iter: int) -> str:
-        """Take steps until there are none, or `max_iter`; return the reason for stopping."""
-        for _ in range(max_iter):
-            if not (self._tune() or self._denoise() or self._extend()):
+    def run(self, max_iter: int, *, noise_last: bool = False) -> str:
+        """Take steps until there are none, or `max_iter` in all; return the reason for stopping.
+
+        With `noise_last` functions are added for the noise as it is, before that is estimated.
+        """
+        steps = [self._tune, self._denoise, self._extend]
+        if noise_last:
+            steps = [self._tune, self._extend, self._denoise]
+        while len(self.path) <= max_iter:
+            if not any(step() for step in steps):
                 return "n_components" if self.full else "tol"
         return "max_iter"
 
@@ -539,3 +554,26 @@ class Machine:
             closeness = np.abs((Phi * self.candidates.weights) @ rows.T).max(axis=0)
             free &= closeness < 1.0 - DEPENDENT
         return np.where(free, S, 1.0), np.where(free, rows @ self.evidence.slope, 0.0)
+
+
+def climb(machine: Machine, max_iter: int) -> tuple[Machine, str]:
+    """Run a machine, and for numbers perhaps a second one; return the better one and its reason.
+
+    Parameters
+    ----------
+    machine : Machine
+        At its start.
+    max_iter : int
+        Most steps of each.
+    """
+    reason = machine.run(max_iter)
+    first = machine.likelihood
+    if not isinstance(first, Gaussian) or first.noise <= LOW_NOISE:
+        return machine, reason
+    few = min(machine.most, 2 * machine.n_vectors + 10)
+    low = Gaussian(first.targets, first.weights, LOW_NOISE)
+    other = Machine(machine.candidates, low, few, machine.tol)
+    other.run(max_iter, noise_last=True)
+    other.most, other.full = machine.most, False
+    second = other.run(max_iter)
+    return (other, second) if other.path[-1] > machine.path[-1] else (machine, reason)

@@ -50,7 +50,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit import blocks
 from pursuit.backend import Array
 from pursuit.calibration import probabilities
-from pursuit.evidence import CONSTANT, LEAST_NOISE, Bernoulli, Candidates, Gaussian, Machine
+from pursuit.evidence import CONSTANT, LEAST_NOISE, Bernoulli, Candidates, Gaussian, Machine, climb
 from pursuit.expansion import KernelExpansion
 from pursuit.gram import Samples
 from pursuit.kernels import resolve_kernel
@@ -162,17 +162,17 @@ class _RelevanceVectorModel(Predictor):
         n_rows = len(candidates)
         caps = self._caps(len(likelihoods), n_rows)
         with blocks.blas_threads(float(USUAL_SIZE * n_rows**2)):
-            machines = [
-                Machine(candidates, likelihood, cap, self.tol)
+            climbs = [
+                climb(Machine(candidates, likelihood, cap, self.tol), self.max_iter)
                 for likelihood, cap in zip(likelihoods, caps, strict=True)
             ]
-            reasons = [machine.run(self.max_iter) for machine in machines]
+        machines, reasons = zip(*climbs, strict=True)
         self._store_solutions(candidates, list(map(solution, machines, units)))
         self.log_marginal_likelihood_path_ = _joined([machine.path for machine in machines])
         self.n_iter_ = len(self.log_marginal_likelihood_path_) - 1
         self.stop_reason_ = next(r for r in REASONS if r in reasons)
         self._warn()
-        return machines
+        return list(machines)
 
     def _store_solutions(self, candidates: Candidates, solutions: list[Solution]) -> None:
         """Set the attributes of the expansion in the functions of all outputs."""
