@@ -451,6 +451,19 @@ def probabilities(values, temperature):
     return powers / powers.sum(axis=1, keepdims=True)
 
 
+def smooth_temperature(values, codes, weights):
+    """Give the temperature where each other class has the probability 1 / (W + K) at a row."""
+    n_classes = max(values.shape[1], 2)
+    share = 1 / (np.sum(weights) + n_classes)
+    rows, labels, masses = [], [], []
+    for row, code, weight in zip(values, codes, weights, strict=True):
+        for label in range(n_classes):
+            rows.append(row)
+            labels.append(label)
+            masses.append(weight * (1 - (n_classes - 1) * share if label == code else share))
+    return temperature(np.array(rows), np.array(labels), np.array(masses))
+
+
 def temperature(values, codes, weights):
     """Give the temperature in [1e-3, 1e3] of the highest weighted likelihood."""
 

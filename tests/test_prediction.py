@@ -76,10 +76,23 @@ def test_classes(labels):
 
 @pytest.mark.parametrize("labels", [TWO, P.labels], ids=["two", "three"])
 def test_temperature_is_the_best_on_the_rows_given(labels):
+    """Each row counts a little for every class but its own."""
     model = Classifier().fit(P.X, labels, P.weights)
     codes = np.searchsorted(model.classes_, labels)
-    expected = reference.temperature(values_of(model, P.X), codes, P.weights)
+    expected = reference.smooth_temperature(values_of(model, P.X), codes, P.weights)
     assert_allclose(model.temperature_, expected, rtol=1e-4)
+
+
+def test_separated_rows_leave_a_doubt():
+    """Two rows on either side of +-1: Platt's target is 3/4, so that s = log 3."""
+    model = Classifier(2).fit(np.array([[0.0], [100.0]]), ["no", "yes"])
+    model._store_expansion(
+        KernelExpansion(Atoms(RBF(1.0), np.array([[0.0], [100.0]])), np.array([[-1.0, 1.0]]),
+                        np.zeros(1))
+    )  # fmt: skip
+    model._fit_temperature(model._read(np.array([[0.0], [100.0]]), ["no", "yes"], None))
+    assert_allclose(model.temperature_, 1 / np.log(3), rtol=1e-5)
+    assert_allclose(model.predict_proba(np.array([[100.0]])), [[0.25, 0.75]], rtol=1e-5)
 
 
 def test_numbers():

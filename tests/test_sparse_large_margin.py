@@ -200,7 +200,7 @@ def test_predictions(name):
     labels = TWO if name == "two" else P.labels
     assert model.score(P.X[USED], labels[USED]) > 0.6
     codes = np.searchsorted(model.classes_, labels)[USED]
-    best = reference.temperature(values[USED], codes, P.weights[USED])
+    best = reference.smooth_temperature(values[USED], codes, P.weights[USED])
     assert_allclose(model.temperature_, best, rtol=1e-4)
 
 
@@ -322,6 +322,17 @@ def test_rows_that_are_all_equal(init):
     assert_array_equal(model.predict(X), np.zeros(9, dtype=bool))
 
 
+@pytest.mark.parametrize("init", ["random", "kmeans", "matching_pursuit", P.X[:1]])
+def test_fewer_vectors_than_classes(init):
+    """A class without a vector is a constant, that of the machine without features."""
+    with pytest.warns(ConvergenceWarning, match="n_components=1 leaves 2 of the 3 classes"):
+        model = classifier(1, init=init)
+    finite(model, P.X)
+    assert_array_equal(model.dual_coef_[1:], np.zeros((2, 1)))
+    assert_allclose(model.intercept_[1:], -1.0, atol=1e-3)
+    assert len(set(model.predict(P.X))) == 2
+
+
 def test_constant_features_and_far_offsets(rng):
     X = rng.integers(-8, 9, size=(60, 3)) / 8
     y = X[:, 0] > X[:, 1]
@@ -360,7 +371,6 @@ def test_units_of_the_data_do_not_matter(scale):
     ("options", "message"),
     [
         ({"n_components": 0}, "n_components must be an integer of at least 1, got 0"),
-        ({"n_components": 2}, r"n_components=2 must be at least the number of classes \(3\)"),
         ({"C": 0.0}, "C must be a finite number above 0"),
         ({"init": "best"}, r"init must be one of \['random', 'kmeans', 'matching_pursuit'\]"),
         ({"init": np.zeros((5, 4))}, r"init must be one of .* shape \(20, 4\), got shape \(5, 4\)"),

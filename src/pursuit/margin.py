@@ -346,7 +346,7 @@ def whitened(kernel: Kernel, Z: Array) -> Array:
     ValueError
         If the kernel matrix of the vectors is not positive semidefinite.
     """
-    gram = _jittered(kernel(Z, Z))
+    gram = _jittered(kernel(Z, Z) if len(Z) else np.empty((0, 0)))
     factor = backend_of(gram).cholesky(gram)
     if len(factor) < len(gram) or not np.isfinite(factor).all():
         raise ValueError(f"kernel: {kernel} is not positive semidefinite on the expansion vectors")
@@ -371,7 +371,7 @@ def features(values: Array, factor: Array) -> Array:
     factor : ndarray of shape (N_z, N_z)
         R from `whitened`.
     """
-    return backend_of(factor).solve_right(values, factor)
+    return backend_of(factor).solve_right(values, factor) if len(factor) else values
 
 
 def solve_on_vectors(
@@ -425,12 +425,7 @@ def solve_on_vectors(
     True
     """
     factor = whitened(kernel, Z)
-    prepared = kernel.prepare(Z)
-    values = np.empty((X.shape[0], len(Z)))
-    for rows in blocks.row_blocks(X.shape[0], 16.0 * (len(Z) + X.shape[1])):
-        values[rows] = blocks.evaluate(
-            lambda part: kernel.evaluate(part, prepared), X[rows], len(Z)
-        )
+    values = _values(kernel, Z, X)
     with blocks.blas_threads(1.0 * len(values) * len(Z) ** 2):
         phi = features(values, factor)
     outputs = tuple(
@@ -438,8 +433,21 @@ def solve_on_vectors(
         for t, y in enumerate(Y.T)
     )
     weights = np.stack([output.weights for output in outputs], axis=1)
-    beta = backend_of(factor).solve_upper(factor, weights)
+    beta = backend_of(factor).solve_upper(factor, weights) if len(Z) else weights
     return VectorSolution(outputs, beta, np.array([output.bias for output in outputs]))
+
+
+def _values(kernel: Kernel, Z: Array, X: Any) -> Array:
+    """K(x_i, z_j), block by block."""
+    values = np.empty((X.shape[0], len(Z)))
+    if not len(Z):
+        return values
+    prepared = kernel.prepare(Z)
+    for rows in blocks.row_blocks(X.shape[0], 16.0 * (len(Z) + X.shape[1])):
+        values[rows] = blocks.evaluate(
+            lambda part: kernel.evaluate(part, prepared), X[rows], len(Z)
+        )
+    return values
 
 
 def energy(kernel: Kernel, Z: Array, X: Any, A: Array) -> tuple[float, Array, Array]:
@@ -480,6 +488,8 @@ def energy(kernel: Kernel, Z: Array, X: Any, A: Array) -> tuple[float, Array, Ar
     >>> round(J, 4), gradient, beta.round(4)
     (1.2131, array([[0.]]), array([[1.5576]]))
     """
+    if not len(Z):
+        return 0.0, np.zeros(Z.shape), np.zeros((0, A.shape[1]))
     rows = np.flatnonzero(A.any(axis=1))
     kept = A[rows]
     factor = whitened(kernel, Z)

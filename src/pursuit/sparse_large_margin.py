@@ -204,8 +204,8 @@ class SparseLargeMarginClassifier(ClassifierMixin, ClassPredictor):
     ----------
     n_components : int or (one-vs-rest) sequence of int, default 20
         The budget: the number of kernel functions of the whole model. With
-        ``multi_class="ovr"`` it is dealt to the classes, of which each needs one at least; a
-        sequence gives each class its own number.
+        ``multi_class="ovr"`` it is dealt to the classes, of which each should have one at least;
+        a sequence gives each class its own number.
     C : float, default 1.0
         Price of the hinge loss of a row of weight 1, as in `sklearn.svm.SVC`.
     kernel : str or Kernel, default "rbf"
@@ -374,11 +374,13 @@ class SparseLargeMarginClassifier(ClassifierMixin, ClassPredictor):
             raise ValueError("kernel='precomputed' holds no rows between which vectors could move")
 
     def _feasible(self, budgets: list[int], n_rows: int) -> list[int]:
-        """Budgets that every class can use, no larger than the number of rows."""
+        """Budgets no larger than the number of rows."""
         if min(budgets) == 0:
-            raise ValueError(
-                f"n_components={self.n_components} must be at least the number of classes "
-                f"({len(budgets)}) with multi_class='ovr'"
+            warnings.warn(
+                f"n_components={self.n_components} leaves {budgets.count(0)} of the "
+                f"{len(budgets)} classes without a vector; multi_class='shared' would not",
+                ConvergenceWarning,
+                stacklevel=3,
             )
         if max(budgets) > n_rows and isinstance(self.init, str):
             warnings.warn(
@@ -481,6 +483,8 @@ def _random_rows(samples: Samples, n: int, rng: np.random.RandomState) -> Array:
 
 def _cluster_centres(samples: Samples, n: int, rng: np.random.RandomState) -> Array:
     """Means of clusters of the weighted rows."""
+    if n == 0:
+        return np.empty((0, samples.X.shape[1]))
     means = KMeans(n, n_init=1, random_state=rng)
     with warnings.catch_warnings():
         # Fewer distinct rows than clusters: centres that coincide are moved apart.
