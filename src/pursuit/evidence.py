@@ -69,7 +69,7 @@ Steps, until none of them raises the log marginal likelihood by more than ``tol`
 
 For numbers a second climb may follow. The first one starts with sigma^2 = the variance of the
 targets. Where functions are so alike that one alone explains next to nothing, it ends there. If it
-has left more than a tenth of the variance, another machine starts with a tenth, adds functions
+has left more than a tenth of the variance, another machine starts with a hundredth, adds functions
 before it estimates sigma^2 anew, twice as many as the first one has and ten more at most, and then
 goes on as the first one did. The one with the higher marginal likelihood is kept.
 
@@ -123,8 +123,8 @@ __all__ = [
 
 # sigma^2 is at least this share of the variance of the targets.
 LEAST_NOISE = 1e-6
-# Where a second climb starts.
-LOW_NOISE = 0.1
+# The noise above which a second climb follows, and that with which it starts.
+MUCH_NOISE, LITTLE_NOISE = 0.1, 0.01
 # A function with less than this share of its squared length outside of the span is dependent.
 DEPENDENT = 1e-10
 # A gain within this share of the best one is a tie.
@@ -471,12 +471,12 @@ class Machine:
     def outside(self) -> tuple[Array, Array]:
         """Best precision of each kernel function outside of the model, and its gain.
 
-        The gain is 0 for a function that would not raise the marginal likelihood, or is there.
+        The gain is 0 for a function that would not raise the marginal likelihood, or is there
+        already, or a copy of it.
         """
         s, q = np.ones(len(self.candidates)), np.zeros(len(self.candidates))
         for part, rows in self.candidates.parts():
             s[part], q[part] = self._statistics(rows)
-        q[[pick for pick in self.picks if pick != CONSTANT]] = 0.0
         found = q**2 > s
         best = np.full(len(s), np.inf)
         best[found] = s[found] ** 2 / (q[found] ** 2 - s[found])
@@ -550,7 +550,7 @@ class Machine:
         S = own - np.einsum("ij,ij->j", inside, inside)
         free = S > DEPENDENT * own
         if len(Phi):
-            # No copy of a function that is there.
+            # Neither a function that is there nor a copy.
             closeness = np.abs((Phi * self.candidates.weights) @ rows.T).max(axis=0)
             free &= closeness < 1.0 - DEPENDENT
         return np.where(free, S, 1.0), np.where(free, rows @ self.evidence.slope, 0.0)
@@ -568,10 +568,10 @@ def climb(machine: Machine, max_iter: int) -> tuple[Machine, str]:
     """
     reason = machine.run(max_iter)
     first = machine.likelihood
-    if not isinstance(first, Gaussian) or first.noise <= LOW_NOISE:
+    if not isinstance(first, Gaussian) or first.noise <= MUCH_NOISE:
         return machine, reason
     few = min(machine.most, 2 * machine.n_vectors + 10)
-    low = Gaussian(first.targets, first.weights, LOW_NOISE)
+    low = Gaussian(first.targets, first.weights, LITTLE_NOISE)
     other = Machine(machine.candidates, low, few, machine.tol)
     other.run(max_iter, noise_last=True)
     other.most, other.full = machine.most, False
