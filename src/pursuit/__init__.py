@@ -3,6 +3,12 @@
 from importlib.metadata import version
 
 from pursuit import bounds, dictionary, displays, kernels, losses, model_file
+from pursuit.compression import (
+    CompressedClassifier,
+    CompressedOutlierDetector,
+    CompressedRegressor,
+    compress,
+)
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.matching_pursuit import (
@@ -12,6 +18,7 @@ from pursuit.matching_pursuit import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
+from pursuit.reduced_set import ReducedSetClassifier, ReducedSupportVectorClassifier
 from pursuit.relevance_vector import RelevanceVectorClassifier, RelevanceVectorRegressor
 from pursuit.sparse_kernel_pca import GreedyNystroem, SparseKernelPCA
 from pursuit.sparse_large_margin import SparseLargeMarginClassifier
@@ -20,6 +27,9 @@ __version__ = version("pursuit")
 
 __all__ = [
     "BoundDisplay",
+    "CompressedClassifier",
+    "CompressedOutlierDetector",
+    "CompressedRegressor",
     "GreedyNystroem",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",
@@ -28,12 +38,15 @@ __all__ = [
     "ModelFileError",
     "OrientedGaussians",
     "PursuitPathDisplay",
+    "ReducedSetClassifier",
+    "ReducedSupportVectorClassifier",
     "RelevanceVectorClassifier",
     "RelevanceVectorRegressor",
     "SparseKernelPCA",
     "SparseLargeMarginClassifier",
     "SupportDisplay",
     "bounds",
+    "compress",
     "dictionary",
     "displays",
     "kernels",
