@@ -145,7 +145,7 @@ def test_two_rows_by_hand():
 
 def test_a_start_changes_nothing(rng):
     """Also one that leaves out rows that matter, or a whole class."""
-    X, y, weights, Z = problem(1, 400)
+    X, y, weights, Z = problem(1, 800)
     kernel, bounds = RBF(0.7), 5.0 * weights
     phi = features(kernel(X, Z), whitened(kernel, Z))
     cold = solve_margin(phi, y, bounds, tol=1e-9)
@@ -153,7 +153,7 @@ def test_a_start_changes_nothing(rng):
     near = solve_margin(moved, y, bounds, tol=1e-9)
     wrong = near._replace(weights=-1e3 * near.weights, alpha=np.zeros(len(y)))
     unlike = near._replace(weights=0.0 * near.weights, bias=9.0, alpha=np.zeros(len(y)))
-    tight = near._replace(weights=1e3 * cold.weights, bias=1e3 * cold.bias, alpha=np.zeros(400))
+    tight = near._replace(weights=1e3 * cold.weights, bias=1e3 * cold.bias, alpha=np.zeros(800))
     for start in (near, wrong, unlike, tight):
         warm = solve_margin(phi, y, bounds, tol=1e-9, start=start)
         assert_allclose(warm.objective, cold.objective, rtol=1e-8)

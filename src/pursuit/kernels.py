@@ -184,7 +184,7 @@ class RBF(Kernel):
         if sparse.issparse(X):
             differences = pulls.sum(axis=1)[:, None] * Z - _weighted_sums(pulls, X)
         else:
-            origin = np.median(Z, axis=0)
+            origin = Z.mean(axis=0)
             differences = pulls.sum(axis=1)[:, None] * (Z - origin) - pulls @ (X - origin)
         return np.asarray(-2.0 * self.gamma * differences)
 

@@ -20,7 +20,7 @@ phi_z(x)     ``features``       (n, N_z) psi_z R^{-1}, the whitened map         
 w            ``weights``        (N_z,) R beta; |w|^2 = beta' K_z beta
 alpha        ``alpha``          (n,) dual variables, 0 <= alpha_i <= u_i         (eq. 27)
 H            ``H``              (N_z + 1, n) y_i (phi_z(x_i), 1)
-s, t         ``low``, ``high``  (n,) multipliers of the two bounds on alpha
+s, t         ``slack``          (2, n) multipliers of the bounds on alpha, u - alpha
 ===========  =================  =========================================================
 
 The dual (eq. 20-28). With (eq. 21) w = sum_i alpha_i y_i phi_z(x_i), (eq. 22) sum_i alpha_i y_i = 0
@@ -84,8 +84,12 @@ JITTER = 1e-8
 MOST_STEPS = 100
 # Share of the way to the boundary that a step goes.
 INSIDE = 0.995
+# Kernel values of so many numbers are computed at a time, on all cores above so much work.
+CHUNK_ENTRIES, SMALLEST_CHUNK, PARALLEL_WORK = 1 << 17, 64, 1e8
 # A nearby solution leaves out rows whose margin exceeds this.
 FAR_MARGIN = 1.2
+# A problem of fewer numbers than this is solved on all rows: leaving some out gains nothing.
+SMALL_PROBLEM = 1 << 13
 # A dual variable below this share of its upper bound and of the largest one counts as zero.
 NEGLIGIBLE = 1e-6
 
@@ -194,7 +198,8 @@ def solve_margin(
         bias = float(np.sign(signs.sum()))
         weights = np.zeros(features.shape[1])
         return MarginSolution(np.zeros(len(y)), weights, bias, 0.0, 0.0, 0)
-    rows = used if start is None else _near_rows(features, y, used, start)
+    small = len(used) * features.shape[1] < SMALL_PROBLEM
+    rows = used if start is None or small else _near_rows(features, y, used, start)
     n_steps = 0
     with blocks.blas_threads(2.0 * len(used) * features.shape[1] ** 2):
         while True:
@@ -224,12 +229,11 @@ def _near_rows(features: Array, y: Array, used: Array, start: MarginSolution) ->
 
 
 class _Point(NamedTuple):
-    """An iterate: alpha, v = (w, b), s and t."""
+    """An iterate: (alpha, u - alpha) and their multipliers (s, t), each (2, n), and v = (w, b)."""
 
-    alpha: Array
+    room: Array
+    slack: Array
     v: Array
-    low: Array
-    high: Array
 
     def moved(self, direction: _Point, length: float) -> _Point:
         return _Point(*(x + length * d for x, d in zip(self, direction, strict=True)))
@@ -249,83 +253,82 @@ def _interior_point(features: Array, y: Array, bounds: Array, tol: float) -> Mar
     point, n_steps = _first_point(u, y, len(H)), 0
     best, smallest = point, np.inf
     while True:
-        margins, dual = point.v @ H, H @ point.alpha
-        gap, objective = _duality_gap(u, point, margins, dual[:-1])
+        margins, dual = point.v @ H, H @ point.room[0]
+        gap, objective = _duality_gap(u, point, margins, dual)
         if gap < smallest:
             best, smallest, at_best = point, gap, objective
         if smallest <= tol or n_steps == MOST_STEPS:
             break
-        following = _newton_step(H, u, point, margins, dual)
+        following = _newton_step(H, point, margins, dual)
         if following is None:
             break
         point = following
         n_steps += 1
     weights = np.sqrt(unit) * best.v[:-1]
     bias = float(best.v[-1])
-    return MarginSolution(unit * best.alpha, weights, bias, unit * at_best, smallest, n_steps)
+    return MarginSolution(unit * best.room[0], weights, bias, unit * at_best, smallest, n_steps)
 
 
 def _first_point(u: Array, y: Array, size: int) -> _Point:
     """Alpha inside its bounds with sum alpha y = 0; w = 0 and b = 0, so that s - t = -1."""
     positive, negative = float(u[y > 0].sum()), float(u[y < 0].sum())
     shares = np.where(y > 0, 1.0 / positive, 1.0 / negative) * min(positive, negative)
-    return _Point(0.5 * u * shares, np.zeros(size), np.ones(len(u)), np.full(len(u), 2.0))
+    alpha = 0.5 * u * shares
+    slack = np.repeat([[1.0], [2.0]], len(u), axis=1)
+    return _Point(np.stack([alpha, u - alpha]), slack, np.zeros(size))
 
 
 def _duality_gap(u: Array, point: _Point, margins: Array, dual: Array) -> tuple[float, float]:
-    """Relative duality gap, and the primal objective; `dual` is the w that alpha gives."""
-    w = point.v[:-1]
+    """Relative duality gap, and the primal objective.
+
+    `dual` is H alpha: the w that alpha gives, and sum_i alpha_i y_i, which is not zero where
+    rounding has moved it; then the dual bound holds for constants up to 1 + |b|, at that price.
+    """
+    w, balance = point.v[:-1], abs(float(dual[-1]))
     primal = 0.5 * float(w @ w) + float(u @ np.maximum(1.0 - margins, 0.0))
-    gap = primal - (float(point.alpha.sum()) - 0.5 * float(dual @ dual))
+    bound = float(point.room[0].sum()) - 0.5 * float(dual[:-1] @ dual[:-1])
+    gap = abs(primal - bound) + balance * (1.0 + abs(float(point.v[-1])))
     return (gap / primal if np.isfinite(gap) and primal > 0 else np.inf), primal
 
 
-def _newton_step(H: Array, u: Array, point: _Point, margins: Array, dual: Array) -> _Point | None:
+def _newton_step(H: Array, point: _Point, margins: Array, dual: Array) -> _Point | None:
     """One predictor and corrector step; None where rounding leaves no way.
 
     `margins` are H'v and `dual` is H alpha.
     """
-    alpha, v, s, t = point
-    rest = u - alpha
+    room, slack, v = point
     free = np.ones(len(v))
     free[-1] = 0.0
-    dual_residual = margins - 1.0 - s + t
+    dual_residual = margins - 1.0 - slack[0] + slack[1]
     primal_residual = free * v - dual
-    inverse = 1.0 / (s / alpha + t / rest)
+    inverse = 1.0 / (slack / room).sum(axis=0)
     factor = _bordered_factor(H, inverse, free)
     if factor is None:
         return None
 
-    def direction(low: Array, high: Array) -> _Point:
-        """Newton's direction for the products alpha s + low and (u - alpha) t + high."""
-        right = low / alpha - high / rest - dual_residual
+    def direction(change: Array) -> _Point:
+        """Newton's direction for products alpha s and (u - alpha) t that change so much."""
+        ratio = change / room
+        right = ratio[0] - ratio[1] - dual_residual
         dv = lapack.dpotrs(factor, H @ (inverse * right) - primal_residual)[0]
         d_alpha = inverse * (right - dv @ H)
-        return _Point(d_alpha, dv, (low - s * d_alpha) / alpha, (high + t * d_alpha) / rest)
+        d_room = np.stack([d_alpha, -d_alpha])
+        return _Point(d_room, ratio - slack / room * d_room, dv)
 
-    predictor = direction(-alpha * s, -rest * t)
-    ahead = point.moved(predictor, _longest(predictor, point, rest))
-    now = float(alpha @ s + rest @ t)
-    then = float(ahead.alpha @ ahead.low + (u - ahead.alpha) @ ahead.high)
-    mu = (then / now) ** 3 * now / (2 * len(u))
-    corrector = direction(
-        mu - alpha * s - predictor.alpha * predictor.low,
-        mu - rest * t + predictor.alpha * predictor.high,
-    )
-    moved = point.moved(corrector, INSIDE * _longest(corrector, point, rest))
-    inside = (moved.alpha > 0).all() and (moved.alpha < u).all() and np.isfinite(moved.v).all()
-    return moved if inside else None
+    products = room * slack
+    predictor = direction(-products)
+    ahead = point.moved(predictor, _longest(predictor, point))
+    now = float(products.sum())
+    mu = (float(np.vdot(ahead.room, ahead.slack)) / now) ** 3 * now / products.size
+    corrector = direction(mu - products - predictor.room * predictor.slack)
+    moved = point.moved(corrector, INSIDE * _longest(corrector, point))
+    return moved if moved.room.min() > 0.0 and np.isfinite(moved.v).all() else None
 
 
-def _longest(step: _Point, point: _Point, rest: Array) -> float:
+def _longest(step: _Point, point: _Point) -> float:
     """The longest step, at most 1, that leaves alpha, u - alpha, s and t non-negative."""
-    shares = (
-        step.alpha / point.alpha,
-        -step.alpha / rest,
-        step.low / point.low,
-        step.high / point.high,
-    )
-    return 1.0 / max(1.0, *(-float(share.min()) for share in shares))
+    most = min((step.room / point.room).min(), (step.slack / point.slack).min())
+    return 1.0 / max(1.0, -float(most))
 
 
 def _bordered_factor(H: Array, inverse: Array, free: Array) -> Array | None:
@@ -438,15 +441,19 @@ def solve_on_vectors(
 
 
 def _values(kernel: Kernel, Z: Array, X: Any) -> Array:
-    """K(x_i, z_j), block by block."""
-    values = np.empty((X.shape[0], len(Z)))
+    """K(x_i, z_j), few enough rows at a time that their copies stay in the processor's cache."""
+    n_rows, n_features = X.shape
+    values = np.empty((n_rows, len(Z)))
     if not len(Z):
         return values
     prepared = kernel.prepare(Z)
-    for rows in blocks.row_blocks(X.shape[0], 16.0 * (len(Z) + X.shape[1])):
-        values[rows] = blocks.evaluate(
-            lambda part: kernel.evaluate(part, prepared), X[rows], len(Z)
-        )
+    size = max(SMALLEST_CHUNK, CHUNK_ENTRIES // (n_features + len(Z)))
+    chunks = [slice(start, start + size) for start in range(0, n_rows, size)]
+
+    def fill(rows: slice) -> None:
+        values[rows] = kernel.evaluate(X[rows], prepared)
+
+    blocks.in_parallel(fill, chunks, parallel=n_features * values.size > PARALLEL_WORK)
     return values
 
 
