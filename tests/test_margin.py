@@ -131,6 +131,18 @@ def test_a_bound_counts_rows(rng):
     assert_array_equal(whole.alpha[counts == 0], 0.0)
 
 
+def test_rows_outside_the_margin_count_as_exact_zeros():
+    """And those inside it are at their bounds."""
+    X, y, weights, Z = problem(2, 300)
+    phi = features(RBF(0.7)(X, Z), whitened(RBF(0.7), Z))
+    solution = solve_margin(phi, y, 2.0 * weights, tol=1e-9)
+    margins = y * (phi @ solution.weights + solution.bias)
+    assert_array_equal(solution.alpha[margins > 1.01], 0.0)
+    inside = margins < 0.99
+    assert_allclose(solution.alpha[inside], 2.0 * weights[inside], rtol=1e-5)
+    assert inside.sum() > 50 and (margins > 1.01).sum() > 50
+
+
 def test_two_rows_by_hand():
     """The margin is the distance: w = 2 / 4 along the line, b in the middle."""
     phi, y = np.array([[-1.0], [3.0]]), np.array([-1.0, 1.0])

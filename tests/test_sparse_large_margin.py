@@ -178,6 +178,24 @@ def test_starts():
     assert_allclose(centres, means, rtol=1e-6)
 
 
+def test_rows_are_drawn_by_their_weights():
+    """Two rows weigh a thousand times as much as any other."""
+    weights = np.ones(60)
+    weights[[7, 21]] = 1e5
+    model = classifier(2, TWO, weights, max_iter=0)
+    assert {tuple(z) for z in model.support_vectors_} == {tuple(P.X[7]), tuple(P.X[21])}
+
+
+def test_vectors_that_start_at_one_place_are_parted():
+    init = np.vstack([P.X[:3], P.X[:3]])
+    start = classifier(labels=TWO, init=init, max_iter=0).support_vectors_
+    assert_array_equal(start[:3], init[:3])
+    moved = np.linalg.norm(start[3:] - init[3:], axis=1)
+    assert (moved > 0.01).all() and (moved < 2.0).all()
+    model = classifier(labels=TWO, init=init)
+    assert model.objective_ < 0.98 * classifier(3, TWO, init=P.X[:3]).objective_
+
+
 def test_budgets_of_the_classes():
     model = classifier(7)
     assert_array_equal((model.dual_coef_ != 0).sum(axis=1), [3, 2, 2])
