@@ -128,7 +128,7 @@ def test_the_fixed_point_is_a_maximum_of_the_residual(expansion, storage, monkey
     assert height(found) > height(X[7])
     steps = 1e-4 * np.eye(4)
     slope = [(height(found + step) - height(found - step)) / 2e-4 for step in steps]
-    assert_allclose(slope, 0.0, atol=1e-4 * height(found))
+    assert_allclose(slope, 0.0, atol=1e-3 * height(found))
 
 
 def test_a_search_that_collapses_is_tried_again_from_the_next_row(expansion, monkeypatch):
@@ -136,14 +136,14 @@ def test_a_search_that_collapses_is_tried_again_from_the_next_row(expansion, mon
 
     def search(self, z, beta):
         starts.append(z)
-        return z + 0.01 if len(starts) == 3 else None
+        return z + 0.01 if len(starts) == 2 else None
 
     monkeypatch.setattr(reduction._Start, "_search", search)
     X, A = expansion
     small = reduce_expansion(kernel, X, A, 1, max_iter=0)
     gains = np.square(kernel(X, X) @ A).sum(axis=1)
-    assert_allclose(starts, X[np.argsort(-gains)[:3]])
-    assert_allclose(small.vectors[0], starts[0])  # which gains more than the third one moved
+    assert_allclose(starts, X[np.argsort(-gains)[:2]])
+    assert_allclose(small.vectors[0], starts[0])  # which gains more than the second one moved
 
 
 def test_signed_weights_may_throw_the_fixed_point_away():
@@ -222,7 +222,7 @@ def test_the_storage_changes_rounding_only(expansion):
     X = np.where(np.abs(X) < 0.5, 0.0, X)
     dense = reduce_expansion(RBF(0.15), X, A, 5, max_iter=3)
     few = reduce_expansion(RBF(0.15), sparse.csr_matrix(X), A, 5, max_iter=3)
-    assert_allclose(few.vectors, dense.vectors, rtol=1e-6)
+    assert_allclose(few.vectors, dense.vectors, atol=1e-4)
     single = reduce_expansion(RBF(0.15), X.astype(np.float32), A, 5, max_iter=3)
     assert single.vectors.dtype == np.float64
     assert_allclose(single.relative_error, dense.relative_error, rtol=1e-4)

@@ -64,7 +64,7 @@ from pursuit.margin import energy, whitened
 __all__ = ["Reduction", "check_reducible", "distinct", "function_products", "reduce_expansion"]
 
 # Steps of the search for one vector, and rows it may start from.
-MOST_MOVES, MOST_STARTS = 8, 4
+MOST_MOVES, MOST_STARTS = 4, 2
 # A move that gains less than this share ends the search for one vector.
 SMALL_GAIN = 1e-3
 # A row nearer than this share of K(x, x) to the span of the vectors adds nothing.
@@ -368,19 +368,26 @@ class _Start:
         prepared = kernel.prepare(z[None])
         own = float(kernel.diagonal(z[None])[0])
         if not n:
-            above, basis, distance = np.zeros(0), kernel.evaluate(self.X, prepared)[:, 0], own
+            above, basis, distance = np.zeros(0), self._column(z, prepared), own
         else:
             values = kernel.evaluate(self.vectors, prepared)[:, 0]
             factor = self._factor[:n, :n]
             above = backend_of(factor).solve_transposed(factor, values)
             distance = own - float(above @ above)
-            basis = kernel.evaluate(self.X, prepared)[:, 0] - self._basis[:, :n] @ above
+            basis = self._column(z, prepared) - self._basis[:, :n] @ above
         if not distance > NEAR_SPAN * own:
             return _Addition(z, above, 0.0, basis, np.zeros(self.A.shape[1]), 0.0)
         basis = basis / np.sqrt(distance)
         projections = basis @ self.A
         gain = float(projections @ projections)
         return _Addition(z, above, float(np.sqrt(distance)), basis, projections, gain)
+
+    def _column(self, z: Array, prepared: Any) -> Array:
+        """K(x_i, z) of every row."""
+        if self._gaussian is not None:
+            return self._gaussian.column(z)
+        column: Array = self.kernel.evaluate(self.X, prepared)[:, 0]
+        return column
 
     def _add(self, addition: _Addition) -> None:
         n = self._n
@@ -427,17 +434,25 @@ class _Addition(NamedTuple):
 
 
 class _GaussianRows:
-    """Rows from an origin near them, for many fixed points of one Gaussian kernel."""
+    """Rows from an origin near them, for many columns and fixed points of one Gaussian kernel.
+
+    A start needs no care for rounding: the fixed points are sought in single precision.
+    """
 
     def __init__(self, X: Any, gamma: float) -> None:
         self.gamma = gamma
         self.origin = np.zeros(X.shape[1]) if sparse.issparse(X) else np.median(X, axis=0)
         self.rows = X if sparse.issparse(X) else X - self.origin
         self.squared = row_norms(self.rows, squared=True)
+        self._single = self.rows.astype(np.float32)
+
+    def column(self, z: Array) -> Array:
+        """K(x_i, z) of every row."""
+        return self._near(self.rows, self.squared, z - self.origin)
 
     def _near(self, rows: Any, squared: Array, z: Array) -> Array:
-        """Kernel values; a start needs no care for rounding."""
-        distances = squared - 2.0 * (rows @ z) + float(z @ z)
+        """Kernel values of shifted rows."""
+        distances = squared - 2.0 * (rows @ z.astype(rows.dtype)) + float(z @ z)
         values: Array = np.exp(-self.gamma * np.maximum(distances, 0.0))
         return values
 
@@ -447,7 +462,7 @@ class _GaussianRows:
         own_squared = row_norms(own, squared=True)
         best, highest = None, 0.0
         for step in range(MOST_MOVES + 1):
-            values = self._near(self.rows, self.squared, z)
+            values = self._near(self._single, self.squared, z)
             own_values = self._near(own, own_squared, z)
             residual = values @ A - own_values @ beta
             height = float(residual @ residual)
@@ -455,7 +470,8 @@ class _GaussianRows:
                 break
             best, highest = (z if step else None), height
             pulls, own_pulls = values * (A @ residual), own_values * (beta @ residual)
-            z = (np.asarray(self.rows.T @ pulls).ravel() - own.T @ own_pulls) / height
+            pulled = self._single.T @ (pulls / height).astype(np.float32)
+            z = np.asarray(pulled, dtype=np.float64).ravel() - own.T @ (own_pulls / height)
         return None if best is None else best + self.origin
 
 
