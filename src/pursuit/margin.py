@@ -86,6 +86,8 @@ MOST_STEPS = 100
 INSIDE = 0.995
 # Kernel values of so many numbers are computed at a time, on all cores above so much work.
 CHUNK_ENTRIES, SMALLEST_CHUNK, PARALLEL_WORK = 1 << 17, 64, 1e8
+# Machines of so much work a step are solved one a core.
+PARALLEL_MACHINES = 1e6
 # A nearby solution leaves out rows whose margin exceeds this.
 FAR_MARGIN = 1.2
 # A problem of fewer numbers than this is solved on all rows: leaving some out gains nothing.
@@ -350,7 +352,8 @@ def whitened(kernel: Kernel, Z: Array) -> Array:
         If the kernel matrix of the vectors is not positive semidefinite.
     """
     gram = _jittered(kernel(Z, Z) if len(Z) else np.empty((0, 0)))
-    factor = backend_of(gram).cholesky(gram)
+    with blocks.blas_threads(1.0 * len(Z) ** 3):
+        factor = backend_of(gram).cholesky(gram)
     if len(factor) < len(gram) or not np.isfinite(factor).all():
         raise ValueError(f"kernel: {kernel} is not positive semidefinite on the expansion vectors")
     return factor
@@ -431,10 +434,12 @@ def solve_on_vectors(
     values = _values(kernel, Z, X)
     with blocks.blas_threads(1.0 * len(values) * len(Z) ** 2):
         phi = features(values, factor)
-    outputs = tuple(
-        solve_margin(phi, y, bounds, tol=tol, start=starts[t] if starts else None)
-        for t, y in enumerate(Y.T)
-    )
+
+    def solve(t: int) -> MarginSolution:
+        return solve_margin(phi, Y[:, t], bounds, tol=tol, start=starts[t] if starts else None)
+
+    large = phi.size * len(Z) > PARALLEL_MACHINES
+    outputs = tuple(blocks.in_parallel(solve, range(Y.shape[1]), parallel=large))
     weights = np.stack([output.weights for output in outputs], axis=1)
     beta = backend_of(factor).solve_upper(factor, weights) if len(Z) else weights
     return VectorSolution(outputs, beta, np.array([output.bias for output in outputs]))

@@ -122,32 +122,35 @@ def sparse_large_margin(
     descent : Descent
         The best vectors seen.
     """
-    X, Y, weights = samples
-    path = _Path(kernel, samples, C * weights, Z)
-    start = np.zeros(Z.size)
-    best = path.at(start)
-    objectives = [best.solution.objective]
-    if max_iter == 0 or objectives[0] <= 0.0 or not Z.size:
-        reason = "tol" if max_iter else "max_iter"
-        return Descent(best.Z, best.solution, np.array(objectives), reason)
+    # The large products have threads of their own in ``margin.py``.
+    with blocks.blas_threads(0):
+        path = _Path(kernel, samples, C * samples.weights, Z)
+        objectives = [path.at(np.zeros(Z.size)).solution.objective]
+        if max_iter and Z.size and objectives[0] > 0.0:
+            _follow(path, objectives, max_iter, tol)
+    ended = max_iter > 0 and len(objectives) <= max_iter
+    reason = "tol" if ended else "max_iter"
+    return Descent(path.best.Z, path.best.solution, np.array(objectives), reason)
+
+
+def _follow(path: _Path, objectives: list[float], max_iter: int, tol: float) -> None:
+    """L-BFGS on W over its first value; `objectives` grows by one an iteration."""
+    first = objectives[0]
 
     def scaled(z: Array) -> tuple[float, Array]:
         step = path.at(z)
-        return step.solution.objective / objectives[0], step.slope / objectives[0]
+        return step.solution.objective / first, step.slope / first
 
     def watch(intermediate_result: Any) -> None:
-        objectives.append(float(intermediate_result.fun) * objectives[0])
+        objectives.append(float(intermediate_result.fun) * first)
         if len(objectives) > WINDOW:
             fall = objectives[-1 - WINDOW] - objectives[-1]
             if fall <= WINDOW * tol * objectives[-1]:
                 raise StopIteration
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 0.0}
+    start = np.zeros(path.start.size)
     minimize(scaled, start, jac=True, method="L-BFGS-B", callback=watch, options=options)
-    ended = len(objectives) <= max_iter
-    return Descent(
-        path.best.Z, path.best.solution, np.array(objectives), "tol" if ended else "max_iter"
-    )
 
 
 class _Step(NamedTuple):
