@@ -358,6 +358,18 @@ def test_there_is_no_second_climb_where_the_first_explains_the_targets(numbers):
     np.testing.assert_array_equal(machine.path, alone.path)
 
 
+def test_functions_of_the_model_and_their_copies_are_no_candidates(numbers):
+    machine = gaussian_machine(*numbers)
+    machine.picks.append(3)  # of which row 7 is a copy
+    machine.columns = np.vstack([machine.columns, machine.candidates.row(3)])
+    machine.alpha = np.append(machine.alpha, 10.0)  # far from its best
+    machine.evidence = posterior(machine.likelihood, machine.columns, machine.alpha)
+    assert machine.inside()[1][1] > 0.0
+    _, gains = machine.outside()
+    np.testing.assert_array_equal(gains[[3, 7]], 0.0)
+    assert gains.max() > 0.0
+
+
 def test_ties_go_to_the_lowest_index():
     X = np.array([[3.0], [-3.0], [3.0], [-3.0]])
     t = np.array([5.0, -5.0, 5.0, -5.0])
