@@ -48,12 +48,13 @@ LAYERS = (
     ("folds",),
     ("path_estimator", "landmarks"),
     PAPERS,
-    ("displays", "datasets", "tables", "value_tree"),
+    ("displays", "image_display", "datasets", "tables", "value_tree"),
     ("model_file",),
     ("__init__",),
-    ("table_model",),
+    ("table_model", "machine_file"),
     ("table_fit",),
-    ("demo",),
+    ("demo", "command_options"),
+    ("compress_command",),
     ("cli",),
 )
 HEIGHT = {module: height for height, layer in enumerate(LAYERS) for module in layer}
@@ -64,15 +65,15 @@ RUNTIME = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # Everything else that may be imported, and the modules that may do so.
 HOMES = {
     "torch": {"backend"},
-    "matplotlib": {"displays", "drawing"},
+    "matplotlib": {"image_display", "displays", "drawing"},
     "argparse": {"cli"},
     "click": {"cli"},
     "typer": {"cli"},
-    "rich": {"cli"},
-    "skops": {"table_model"},
+    "rich": {"cli", "command_options"},
+    "skops": {"table_model", "machine_file"},
     "skrub": {"tables", "table_model"},
     "pandas": set(),
-    "polars": {"tables", "table_model"},
+    "polars": {"tables", "table_model", "machine_file"},
 }
 
 MAY_PRINT = {"cli"}
