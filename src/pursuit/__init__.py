@@ -11,6 +11,7 @@ from pursuit.compression import (
 )
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
+from pursuit.image_display import VectorImageDisplay
 from pursuit.matching_pursuit import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -45,6 +46,7 @@ __all__ = [
     "SparseKernelPCA",
     "SparseLargeMarginClassifier",
     "SupportDisplay",
+    "VectorImageDisplay",
     "bounds",
     "compress",
     "dictionary",
