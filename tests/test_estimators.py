@@ -1,14 +1,21 @@
 """scikit-learn's own checks, for every estimator and every path through it."""
 
 import pytest
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pursuit import (
+    CompressedClassifier,
+    CompressedOutlierDetector,
+    CompressedRegressor,
     GreedyNystroem,
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
     KernelMatchingPursuitRegressor,
     KernelMatchingPursuitRegressorCV,
+    ReducedSetClassifier,
+    ReducedSupportVectorClassifier,
     RelevanceVectorClassifier,
     RelevanceVectorRegressor,
     SparseKernelPCA,
@@ -64,6 +71,16 @@ ESTIMATORS = [
     RelevanceVectorClassifier(5, kernel="laplacian", class_weight="balanced"),
     RelevanceVectorRegressor(),
     RelevanceVectorRegressor(3, fit_intercept=False),
+    ReducedSetClassifier(),
+    ReducedSetClassifier(6, coefficients="margin", multi_class="shared"),
+    ReducedSetClassifier(5, kernel="linear"),
+    ReducedSupportVectorClassifier(random_state=0),
+    ReducedSupportVectorClassifier(regularizer="margin", multi_class="shared", random_state=0),
+    CompressedClassifier(n_components=5),
+    CompressedClassifier(SVC(C=10), 5, refit="margin"),
+    CompressedRegressor(n_components=5),
+    CompressedRegressor(KernelRidge(kernel="rbf"), 5, refit="least_squares"),
+    CompressedOutlierDetector(n_components=5),
 ]
 
 WEIGHTED = (
