@@ -38,7 +38,7 @@ from pursuit.backend import Array, backend_of
 from pursuit.expansion import KernelExpansion
 from pursuit.fitted_machines import FittedMachine, pair_votes, read_machine, vote_values
 from pursuit.margin import features, solve_on_vectors, whitened
-from pursuit.parameters import check_choice, check_integer, check_real
+from pursuit.parameters import check_choice, check_integer, check_real, check_weights
 from pursuit.prediction import NumberPredictor, Predictor, squeeze_binary
 from pursuit.reduction import reduce_expansion
 
@@ -172,10 +172,12 @@ class _Compressed(Predictor):
         machine = read_machine(original)
         if not isinstance(self, _CLASSES[machine.task]):
             raise ValueError(f"estimator: {type(original).__name__} is a {machine.task}")
-        self._adopt(original, machine, X, y)
+        self._adopt(original, machine, X, y, sample_weight)
         return self
 
-    def _adopt(self, original: Any, machine: FittedMachine, X: Any, y: Any) -> None:
+    def _adopt(
+        self, original: Any, machine: FittedMachine, X: Any, y: Any, sample_weight: Any = None
+    ) -> None:
         """Take the place of a fitted machine."""
         if self.refit is not None and X is None:
             raise ValueError(f"refit={self.refit!r} needs X")
@@ -201,7 +203,9 @@ class _Compressed(Predictor):
         )
         if X is not None:
             if self.refit is not None and len(atoms):
-                coefficients, intercept = self._refitted(original, machine, self._validated(X), y)
+                rows = self._validated(X)
+                weights = check_weights(sample_weight, rows.shape[0])
+                coefficients, intercept = self._refitted(original, machine, rows, y, weights)
                 self._store_expansion(KernelExpansion(atoms, coefficients.T.copy(), intercept))
             self._compare(original, X, y)
 
@@ -209,7 +213,7 @@ class _Compressed(Predictor):
         """Keep what turns values into predictions."""
 
     def _refitted(
-        self, original: Any, machine: FittedMachine, X: Any, y: Any
+        self, original: Any, machine: FittedMachine, X: Any, y: Any, weights: Array
     ) -> tuple[Array, Array]:
         """Coefficients (n, T) and constants nearest to the original's values on X."""
         atoms = self.expansion_.atoms
@@ -222,7 +226,8 @@ class _Compressed(Predictor):
         for rows in blocks.row_blocks(X.shape[0], 16.0 * len(atoms)):
             part = blocks.evaluate(atoms.functions, X[rows], len(atoms))
             phi[rows, :-1] = features(part, factor)
-        solution = np.linalg.lstsq(phi, values, rcond=None)[0]
+        root = np.sqrt(weights)[:, None]
+        solution = np.linalg.lstsq(root * phi, root * values, rcond=None)[0]
         return backend_of(factor).solve_upper(factor, solution[:-1]), solution[-1]
 
     def _compare(self, original: Any, X: Any, y: Any) -> None:
@@ -391,22 +396,22 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         return labels
 
     def _refitted(
-        self, original: Any, machine: FittedMachine, X: Any, y: Any
+        self, original: Any, machine: FittedMachine, X: Any, y: Any, weights: Array
     ) -> tuple[Array, Array]:
         if self.refit != "margin":
-            return super()._refitted(original, machine, X, y)
+            return super()._refitted(original, machine, X, y, weights)
         if not isinstance(original, SVC):
             name = type(original).__name__
             raise ValueError(f"refit='margin' is for an SVC, whose C it needs, got {name}")
         if y is None:
             raise ValueError("refit='margin' needs y")
         codes = self._codes(y, X.shape[0])
-        bounds = original.C * np.asarray(original.class_weight_)[codes]
+        bounds = original.C * weights * np.asarray(original.class_weight_)[codes]
         Z = self.expansion_.atoms.centres
         Z = Z.toarray() if hasattr(Z, "toarray") else Z
         solutions = [
             solve_on_vectors(machine.kernel, Z, X[rows], signs[:, None], bounds[rows])
-            for rows, signs in _pairs(codes, len(self.classes_))
+            for rows, signs in _pairs(np.where(weights > 0, codes, -1), len(self.classes_))
         ]
         coefficients = np.hstack([solution.beta for solution in solutions])
         return coefficients, np.concatenate([solution.intercept for solution in solutions])
