@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
+from sklearn.svm import SVC
 
 # A gain within this share of the best one is a tie; the lowest index wins.
 TIE = 1e-9
@@ -450,6 +451,19 @@ def probabilities(values, temperature):
     return powers / powers.sum(axis=1, keepdims=True)
 
 
+def smooth_temperature(values, codes, weights):
+    """Give the temperature where each other class has the probability 1 / (W + K) at a row."""
+    n_classes = max(values.shape[1], 2)
+    share = 1 / (np.sum(weights) + n_classes)
+    rows, labels, masses = [], [], []
+    for row, code, weight in zip(values, codes, weights, strict=True):
+        for label in range(n_classes):
+            rows.append(row)
+            labels.append(label)
+            masses.append(weight * (1 - (n_classes - 1) * share if label == code else share))
+    return temperature(np.array(rows), np.array(labels), np.array(masses))
+
+
 def temperature(values, codes, weights):
     """Give the temperature in [1e-3, 1e3] of the highest weighted likelihood."""
 
@@ -462,3 +476,36 @@ def temperature(values, codes, weights):
         negative_log_likelihood, bounds=bounds, method="bounded", options={"xatol": 1e-10}
     )
     return float(np.exp(found.x))
+
+
+# Sparse large margin classifiers: Wu, Schoelkopf and Bakir (2005).
+
+
+class Machine(NamedTuple):
+    """W(Z), the coefficients beta of the vectors and the constant b."""
+
+    objective: float
+    beta: np.ndarray
+    intercept: float
+
+
+def machine_on_vectors(kernel, Z, X, y, bounds):
+    """The SVM whose kernel is psi' K_z^{-1} psi (eq. 28), solved by LIBSVM; beta is eq. 33."""
+    K_z, K_zx = kernel(Z, Z) + 1e-10 * np.eye(len(Z)), kernel(Z, X)
+    modified = K_zx.T @ np.linalg.solve(K_z, K_zx)
+    svc = SVC(C=1.0, kernel="precomputed", tol=1e-8).fit(modified, y, sample_weight=bounds)
+    a = np.zeros(len(y))
+    a[svc.support_] = svc.dual_coef_[0]
+    objective = np.sum(np.abs(a)) - a @ modified @ a / 2
+    return Machine(objective, np.linalg.solve(K_z, K_zx @ a), svc.intercept_[0])
+
+
+def sparse_large_margin(kernel, Z, X, y, bounds):
+    """The vectors where W (eq. 10) is lowest, from a start, by a simplex of values alone."""
+    found = minimize(
+        lambda z: machine_on_vectors(kernel, z.reshape(Z.shape), X, y, bounds).objective,
+        Z.ravel(),
+        method="Nelder-Mead",
+        options={"maxiter": 2000, "xatol": 1e-5, "fatol": 1e-7},
+    )
+    return found.x.reshape(Z.shape)

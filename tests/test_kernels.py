@@ -269,6 +269,85 @@ def test_diagonal_of_given_values_and_of_functions(rng):
     assert_allclose(kernel.diagonal(X), np.diag(pairwise.polynomial_kernel(X)), rtol=1e-12)
 
 
+# Derivatives in the first argument.
+
+DIFFERENTIABLE = {
+    **{name: case[0] for name, case in CASES.items()},
+    "degree 1": Polynomial(0.3, 1, 1.5),
+    "degree 2.5": Polynomial(0.1, 2.5, 9.0),
+    "cosine of degree 1": CosinePolynomial(1, 0.5),
+}
+
+
+def finite_differences(function, Z, step=1e-5):
+    """Slope of a number in each entry of Z."""
+    slopes = np.empty(Z.shape)
+    for entry in np.ndindex(Z.shape):
+        shift = np.zeros(Z.shape)
+        shift[entry] = step
+        slopes[entry] = (function(Z + shift) - function(Z - shift)) / (2 * step)
+    return slopes
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_weighted_gradient(name, form, rng):
+    """The rows have zeros and a zero row; the centres lie elsewhere, at any sign."""
+    kernel = DIFFERENTIABLE[name]
+    X = np.where(rng.uniform(size=(9, 4)) < 0.5, rng.normal(size=(9, 4)), 0.0)
+    X[4] = 0.0
+    Z, A = rng.normal(size=(5, 4)), rng.normal(size=(5, 9))
+    expected = finite_differences(lambda Z: np.sum(A * kernel(Z, X)), Z)
+    gradient = kernel.weighted_gradient(Z, form(X), A)
+    assert gradient.shape == Z.shape and gradient.dtype == np.float64
+    assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8)
+    single = kernel.weighted_gradient(Z, form(X.astype(np.float32)), A)
+    assert single.dtype == np.float64
+    assert_allclose(single, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_weighted_gradient_of_zero_weights(name, rng):
+    kernel = DIFFERENTIABLE[name]
+    X, Z = rng.normal(size=(6, 3)), rng.normal(size=(4, 3))
+    assert_array_equal(kernel.weighted_gradient(Z, X, np.zeros((4, 6))), np.zeros((4, 3)))
+
+
+def test_degree_zero_has_no_slope(rng):
+    X, Z, A = rng.normal(size=(6, 3)), rng.normal(size=(4, 3)), np.ones((4, 6))
+    for kernel in (Polynomial(0.5, 0, 0.0), CosinePolynomial(0, 0.0)):
+        assert_array_equal(kernel.weighted_gradient(Z, X, A), np.zeros((4, 3)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_laplacian_counts_an_equal_coordinate_as_zero(form):
+    X, Z = np.array([[1.0, 0.0]]), np.array([[1.0, -2.0], [0.0, 0.0]])
+    gradient = Laplacian(0.5).weighted_gradient(Z, form(X), np.ones((2, 1)))
+    expected = [[0.0, 0.5 * np.exp(-1.0)], [0.5 * np.exp(-0.5), 0.0]]
+    assert_allclose(gradient, expected, rtol=1e-14, atol=0)
+
+
+def test_cosine_of_a_zero_centre_has_no_slope(rng):
+    X = rng.normal(size=(6, 3))
+    for kernel in (Cosine(), CosinePolynomial(3, 1.0)):
+        gradient = kernel.weighted_gradient(np.zeros((1, 3)), X, np.ones((1, 6)))
+        assert_array_equal(gradient, np.zeros((1, 3)))
+
+
+def test_gaussian_slope_far_from_the_origin(rng):
+    X, Z = rng.integers(-4, 5, size=(20, 3)) / 4.0, rng.integers(-4, 5, size=(5, 3)) / 4.0
+    A = rng.normal(size=(5, 20))
+    near = RBF(0.5).weighted_gradient(Z, X, A)
+    assert_allclose(RBF(0.5).weighted_gradient(Z + 1e6, X + 1e6, A), near, rtol=1e-8)
+
+
+def test_kernels_without_a_derivative(rng):
+    X = rng.uniform(size=(3, 3))
+    for kernel in (ChiSquared(1.0), Precomputed(), FunctionKernel(pairwise.linear_kernel)):
+        with pytest.raises(NotImplementedError, match=f"{type(kernel).__name__} has no derivat"):
+            kernel.weighted_gradient(X, X, np.eye(3))
+
+
 # Given values and functions.
 
 

@@ -3,8 +3,15 @@
 from importlib.metadata import version
 
 from pursuit import bounds, dictionary, displays, kernels, losses, model_file
+from pursuit.compression import (
+    CompressedClassifier,
+    CompressedOutlierDetector,
+    CompressedRegressor,
+    compress,
+)
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
+from pursuit.image_display import VectorImageDisplay
 from pursuit.matching_pursuit import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -12,13 +19,19 @@ from pursuit.matching_pursuit import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
+from pursuit.reduced_set import ReducedSetClassifier, ReducedSupportVectorClassifier
+from pursuit.relevance_vector import RelevanceVectorClassifier, RelevanceVectorRegressor
 from pursuit.sparse_kernel_cca import SparseKernelCCA
 from pursuit.sparse_kernel_pca import GreedyNystroem, SparseKernelPCA
+from pursuit.sparse_large_margin import SparseLargeMarginClassifier
 
 __version__ = version("pursuit")
 
 __all__ = [
     "BoundDisplay",
+    "CompressedClassifier",
+    "CompressedOutlierDetector",
+    "CompressedRegressor",
     "GreedyNystroem",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",
@@ -27,10 +40,17 @@ __all__ = [
     "ModelFileError",
     "OrientedGaussians",
     "PursuitPathDisplay",
+    "ReducedSetClassifier",
+    "ReducedSupportVectorClassifier",
+    "RelevanceVectorClassifier",
+    "RelevanceVectorRegressor",
     "SparseKernelCCA",
     "SparseKernelPCA",
+    "SparseLargeMarginClassifier",
     "SupportDisplay",
+    "VectorImageDisplay",
     "bounds",
+    "compress",
     "dictionary",
     "displays",
     "kernels",

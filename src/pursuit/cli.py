@@ -19,11 +19,21 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_type_hints
+
+from pursuit.command_options import (
+    EXISTING,
+    UsageFault,
+    argument,
+    option,
+    require_folder,
+    show,
+)
+from pursuit.compress_command import Compress
 
 NEEDED = ("typer", "rich", "polars", "skrub", "skops")
 # So many kinds of vectors are told one by one.
@@ -31,25 +41,6 @@ MOST_KINDS = 12
 EXIT_USAGE, EXIT_DATA, EXIT_INTERRUPTED = 2, 3, 130
 INSTALL = "the command line needs its extra packages: pip install 'pursuit[cli]'"
 
-
-class UsageFault(Exception):
-    """Options that do not go together, or a place that cannot be written to."""
-
-
-def argument(text: str, **settings: Any) -> Any:
-    """Return the field of a positional argument."""
-    return field(metadata={"kind": "Argument", "names": (), "help": text, **settings})
-
-
-def option(text: str, *names: str, default: Any = MISSING, **settings: Any) -> Any:
-    """Return the field of an option."""
-    metadata = {"kind": "Option", "names": names, "help": text, **settings}
-    if isinstance(default, list):
-        return field(default_factory=list, metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
-EXISTING = {"exists": True, "dir_okay": False}
 
 # The names of `pursuit.losses.LOSSES`, as the command line shows them.
 LossName: TypeAlias = Literal[
@@ -125,7 +116,7 @@ class Fit:
         from pursuit import table_fit, tables
         from pursuit.table_model import matching
 
-        _require_folder(self.output)
+        require_folder(self.output)
         loss = self._loss()
         data, y, layout = self._learn(tables.read(self.data))
         test = self.test and _labelled(tables.read(self.test), layout)
@@ -216,7 +207,7 @@ class Predict:
         from pursuit.table_model import TableModel
         from pursuit.tables import read
 
-        _require_folder(self.output)
+        require_folder(self.output)
         model = TableModel.load(self.model)
         if self.proba and model.layout.task == "regression":
             raise UsageFault("--proba: a regression has no probabilities")
@@ -275,13 +266,16 @@ class Info:
             "class": about["class"],
             "written by": f"pursuit {about['version']}",
             "bytes on disk": f"{about['bytes']:,}",
-            "loss": repr(model.loss_),
+            **({"loss": repr(model.loss_)} if hasattr(model, "loss_") else {}),
             **_components(model),
             "vectors": f"{fitted['n_components_']} of at most {about['params']['n_components']}",
             "features": fitted["n_features_in_"],
         }
-        _show(["", str(self.model)], [*rows.items(), *self._layout(about)])
-        _show(*self._path(model))
+        if hasattr(model, "relative_error_"):
+            rows["relative error"] = f"{model.relative_error_:.3g}"
+        show(["", str(self.model)], [*rows.items(), *self._layout(about)])
+        if hasattr(model, "train_loss_path_"):
+            show(*self._path(model))
 
     def _load(self, about: dict[str, Any]) -> Any:
         """Return the model, with nothing behind the functions that its user wrote."""
@@ -328,12 +322,19 @@ class Demo:
 
         with _tracking() as track:
             rows, lines = demo.run(self.output_dir, track)
-        _show(demo.HEADER, [row.cells() for row in rows])
+        show(demo.HEADER, [row.cells() for row in rows])
         for line in lines:
             print(line)
 
 
-COMMANDS = {"fit": Fit, "predict": Predict, "score": Score, "info": Info, "demo": Demo}
+COMMANDS = {
+    "fit": Fit,
+    "predict": Predict,
+    "score": Score,
+    "info": Info,
+    "compress": Compress,
+    "demo": Demo,
+}
 
 
 # --- what the commands share -------------------------------------------------------------------
@@ -346,14 +347,6 @@ def _labelled(data: Any, layout: Any) -> tuple[Any, Any]:
     rows, y, notes = labelled(data, layout)
     _say(notes)
     return rows, y
-
-
-def _require_folder(output: Path) -> None:
-    """Refuse, before any work, a place that cannot be written to."""
-    if output.is_dir():
-        raise UsageFault(f"--output: {output} is a folder")
-    if not output.parent.is_dir():
-        raise UsageFault(f"--output: the folder {output.parent} does not exist")
 
 
 @contextmanager
@@ -391,7 +384,7 @@ def _report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
         ("kernel", _short(estimator.kernel_), ""),
         ("loss", _short(estimator.loss_), ""),
     ]
-    _show(["", "model", f"always {layout.baseline}" if share else measure.constant], rows)
+    show(["", "model", f"always {layout.baseline}" if share else measure.constant], rows)
 
 
 def _components(model: Any) -> dict[str, str]:
@@ -410,20 +403,6 @@ def _short(value: Any) -> str:
     """Return a kernel or a loss as text, its numbers with four digits."""
     numbers = ", ".join(f"{name}={number:.4g}" for name, number in vars(value).items())
     return f"{type(value).__name__}({numbers})"
-
-
-def _show(header: list[str], rows: list[tuple[Any, ...]]) -> None:
-    """Print a table on standard output."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for i, name in enumerate(header):
-        table.add_column(name, justify="right" if i else "left", no_wrap=not i, overflow="fold")
-    for row in rows:
-        table.add_row(*map(str, row))
-    Console(highlight=False, markup=False).print(table)
 
 
 def _write_csv(path: Path, columns: dict[str, Any]) -> None:

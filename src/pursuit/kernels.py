@@ -26,6 +26,21 @@ data far from the origin lose nothing, even beside a far outlier; values within 
 become exactly zero, so
 that K(x, x) = 1 for the Gaussian. Values of the exponential kernels below 1e-30 become
 zero: denormal numbers would slow every later product down.
+
+Derivatives. ``kernel.weighted_gradient(Z, X, A)`` is sum_j A_ij dK(z_i, x_j)/dz_i, a row for each
+z_i, which is all that moving a centre needs. With c the cosine and |.| the length:
+
+===================  =====================================================================
+kernel               dK(z, x)/dz
+===================  =====================================================================
+linear               x
+polynomial           degree gamma (gamma z'x + coef0)^(degree - 1) x
+rbf                  -2 gamma (z - x) K(z, x)
+laplacian            -gamma sign(z - x) K(z, x), 0 for a coordinate where z and x are equal
+sigmoid              gamma (1 - K(z, x)^2) x
+cosine               (x / |x| - c z / |z|) / |z|, 0 where a vector is zero
+cosine polynomial    degree (c + coef0)^(degree - 1) dc/dz
+===================  =====================================================================
 """
 
 from __future__ import annotations
@@ -94,6 +109,25 @@ class Kernel:
             values[start : start + DIAGONAL_ROWS] = np.diagonal(self(part, part))
         return values
 
+    def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
+        """Sum_j A[i, j] dK(z_i, x_j)/dz_i, (n_centres, n_features) in float64.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n_centres, n_features)
+            Dense, in float64.
+        X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+            Rows.
+        A : ndarray of shape (n_centres, n_rows)
+            Weights.
+
+        Raises
+        ------
+        NotImplementedError
+            If the kernel has no derivative here.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no derivative")
+
 
 @dataclass(frozen=True)
 class Linear(Kernel):
@@ -102,6 +136,10 @@ class Linear(Kernel):
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Inner products."""
         return inner(X, Z)
+
+    def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
+        """A X."""
+        return _weighted_sums(A, X)
 
 
 @dataclass(frozen=True)
@@ -115,6 +153,11 @@ class Polynomial(Kernel):
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Powers of shifted inner products."""
         return _power(_affine(inner(X, Z), self.gamma, self.coef0), self.degree)
+
+    def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
+        """Rows weighted by the slope of the power."""
+        slopes = _power_slope(_affine(inner(Z, X), self.gamma, self.coef0), self.degree)
+        return self.gamma * _weighted_sums(A * slopes, X)
 
 
 @dataclass(frozen=True)
@@ -135,6 +178,16 @@ class RBF(Kernel):
         """All ones."""
         return np.ones(X.shape[0])
 
+    def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
+        """Differences z - x weighted by the kernel, from a common origin near the centres."""
+        pulls = A * self(X, Z).T
+        if sparse.issparse(X):
+            differences = pulls.sum(axis=1)[:, None] * Z - _weighted_sums(pulls, X)
+        else:
+            origin = Z.mean(axis=0)
+            differences = pulls.sum(axis=1)[:, None] * (Z - origin) - pulls @ (X - origin)
+        return np.asarray(-2.0 * self.gamma * differences)
+
 
 @dataclass(frozen=True)
 class Laplacian(Kernel):
@@ -149,6 +202,12 @@ class Laplacian(Kernel):
     def diagonal(self, X: Any) -> Array:
         """All ones."""
         return np.ones(X.shape[0])
+
+    def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
+        """Signs of z - x weighted by the kernel, one centre at a time."""
+        pulls = A * self(X, Z).T
+        sums = [_signs(z, X, pull) for z, pull in zip(Z, pulls, strict=True)]
+        return -self.gamma * np.array(sums).reshape(Z.shape)
 
 
 @dataclass(frozen=True)
@@ -180,6 +239,10 @@ class Sigmoid(Kernel):
         argument = _affine(inner(X, Z), self.gamma, self.coef0)
         return backend_of(argument).tanh(argument)
 
+    def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
+        """Rows weighted by the slope of the hyperbolic tangent."""
+        return self.gamma * _weighted_sums(A * (1.0 - self(Z, X) ** 2), X)
+
 
 @dataclass(frozen=True)
 class Cosine(Kernel):
@@ -192,6 +255,10 @@ class Cosine(Kernel):
     def evaluate(self, X: Any, unit_centres: Any) -> Array:
         """Cosines."""
         return inner(normalize(_at_least_as_wide(X, unit_centres)), unit_centres)
+
+    def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
+        """The part of x / |x| across z, over |z|."""
+        return _across(Z, normalize(X), A, self(Z, X))
 
 
 @dataclass(frozen=True)
@@ -213,6 +280,12 @@ class CosinePolynomial(Kernel):
             ),
             self.degree,
         )
+
+    def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
+        """That of the cosine, weighted by the slope of the power."""
+        cosines = Cosine()(Z, X)
+        slopes = _power_slope(cosines + self.coef0, self.degree)
+        return _across(Z, normalize(X), A * slopes, cosines)
 
 
 @dataclass(frozen=True)
@@ -382,6 +455,36 @@ def _power(values: Array, degree: float) -> Array:
     for _ in range(whole - 2):
         result *= values
     return result
+
+
+def _power_slope(values: Array, degree: float) -> Array:
+    """Derivative of values^degree; `values` may be overwritten."""
+    return degree * _power(values, degree - 1) if degree else np.zeros_like(values)
+
+
+def _weighted_sums(A: Array, X: Any) -> Array:
+    """A X of dense or CSR rows, dense."""
+    return np.asarray(safe_sparse_dot(A, X, dense_output=True))
+
+
+def _signs(z: Array, X: Any, weights: Array) -> Array:
+    """Sum_j weights_j sign(z - x_j)."""
+    if not sparse.issparse(X):
+        sums: Array = weights @ np.sign(z - X)
+        return sums
+    # Where x is 0 the sign is that of z; the other entries correct it.
+    own = np.sign(z)
+    entries = np.sign(z[X.indices] - X.data) - own[X.indices]
+    corrections = sparse.csr_matrix((entries, X.indices, X.indptr), shape=X.shape)
+    return np.asarray(weights.sum() * own + corrections.T @ weights)
+
+
+def _across(Z: Array, unit_rows: Any, A: Array, cosines: Array) -> Array:
+    """Sum_j A_ij (x_j / |x_j| - c_ij z_i / |z_i|) / |z_i|; 0 where z is zero."""
+    lengths = np.sqrt(row_norms(Z, squared=True))[:, None]
+    lengths[lengths == 0.0] = np.inf
+    along = (A * cosines).sum(axis=1)[:, None]
+    return np.asarray((_weighted_sums(A, unit_rows) - along * (Z / lengths)) / lengths)
 
 
 def scale_gamma(X: Any, sample_weight: Array | None = None) -> float:

@@ -1,0 +1,142 @@
+"""compress: an SVC on 10 000 MNIST digits brought down to a tenth and a twentieth of its vectors.
+
+The machine: `SVC(C=100, gamma=1 / (2 * 6.47^2))` on the first 10 000 training images, pixels over
+256. Beside it `compress` with a tenth and a twentieth of its vectors, with the coefficients as they
+come, refitted to the machine's own values on the training rows, and refitted to the largest margin;
+and kernel matching pursuit on the same rows with as many vectors (squared error, same kernel).
+Test errors on the 10 000 test images; rows a second are medians of three passes over the first
+2000 of them, in turn. The time to compress stands beside the time to train.
+
+The second table is on two classes, where dlib can be imported: `dlib.reduce` takes machines that
+`dlib.auto_train_rbf_classifier` makes; both reduce the same one, with a twentieth, a tenth and a
+fifth of its vectors, and dlib adjusts what it finds on the training rows, as least squares do here.
+"""
+
+from importlib.util import find_spec
+
+import numpy as np
+from sklearn.svm import SVC
+
+from benchmarks.report import percent
+from benchmarks.timing import alternate, seconds
+from pursuit import KernelMatchingPursuitClassifier, compress, datasets
+from pursuit.kernels import RBF
+from pursuit.reduction import reduce_expansion
+
+C, GAMMA = 100.0, 1 / (2 * 6.47**2)
+N_ROWS, N_TIMED, N_BINARY = 10_000, 2000, 600
+REFITS = (None, "least_squares", "margin")
+
+
+def run(report):
+    """Both tables."""
+    X, y = datasets.load("mnist", "train")
+    X_test, y_test = datasets.load("mnist", "test")
+    train, test = (X[:N_ROWS] / 256, y[:N_ROWS]), (X_test / 256, y_test)
+    ten_classes(report, train, test)
+    two_classes(report)
+
+
+def ten_classes(report, train, test):
+    """The machine, its compressed ones, and as many vectors by matching pursuit."""
+    fit_time, svc = seconds(lambda: SVC(C=C, gamma=GAMMA).fit(*train))
+    n_vectors = len(svc.support_)
+    models, costs, notes = {"SVC": svc}, {"SVC": fit_time}, {"SVC": ""}
+    for share in (10, 20):
+        for refit in REFITS:
+            name = f"compress, 1/{share}, {refit or 'as they come'}"
+            data = () if refit is None else train
+            costs[name], models[name] = seconds(
+                lambda data=data, refit=refit, share=share: compress(
+                    svc, n_vectors // share, *data, refit=refit
+                )
+            )
+            notes[name] = f"{models[name].relative_error_:.3f}"
+        name = f"KMP, 1/{share}"
+        kmp = KernelMatchingPursuitClassifier(
+            n_vectors // share, gamma=GAMMA, n_candidates=2500, random_state=0
+        )
+        costs[name], models[name] = seconds(lambda kmp=kmp: kmp.fit(*train))
+        notes[name] = ""
+    errors = {name: np.mean(model.predict(test[0]) != test[1]) for name, model in models.items()}
+    rates = rows_a_second(models, test[0][:N_TIMED])
+    sizes = {name: len(model.support_vectors_) for name, model in models.items()}
+    rows = [
+        [name, sizes[name], notes[name], percent(errors[name]), f"{rates[name]:.0f}"]
+        + [f"{costs[name]:.1f}"]
+        for name in models
+    ]
+    report.table(
+        ["", "vectors", "relative error", "test error, %", "rows a second", "seconds to make"],
+        rows,
+        "Ten classes",
+    )
+    for share, most in ((10, 0.5), (20, 1.5)):
+        plain = f"compress, 1/{share}, as they come"
+        worse = 100 * (errors[plain] - errors["SVC"])
+        report.check(f"points of error above the SVC's at 1/{share}", worse, at_most=most)
+        report.check(
+            f"rows a second, compressed to 1/{share} / SVC",
+            rates[plain] / rates["SVC"],
+            at_least=share / 2,
+        )
+
+
+def rows_a_second(models, X):
+    """Median rate of prediction of each model, in turn."""
+    times, _ = alternate(
+        {name: lambda model=model: model.predict(X) for name, model in models.items()}
+    )
+    return {name: len(X) / elapsed for name, elapsed in times.items()}
+
+
+def two_classes(report):
+    """The machine that dlib trains, reduced by dlib and by the reduced set method here."""
+    if find_spec("dlib") is None:
+        report.add("dlib is not installed here; the comparison on two classes is left out.")
+        return
+    import dlib
+
+    X, y = datasets.load("ida_image")
+    first, rest = datasets.splits("ida_image", 0)
+    signs = np.where(y > 0, 1.0, -1.0)
+    train, test = np.asarray(X[first][:N_BINARY], dtype=np.float64), X[rest]
+    machine = dlib.auto_train_rbf_classifier(train, signs[first][:N_BINARY], 3.0, False)
+    kernel = RBF(machine.kernel_function.gamma)
+
+    def scaled(rows):
+        return (rows - np.ravel(machine.means)) * np.ravel(machine.invstd_devs)
+
+    def error(values):
+        return percent(np.where(np.ravel(values) > 0, 1.0, -1.0) != signs[rest])
+
+    vectors, a = expansion(machine)
+    own = kernel(scaled(train), vectors) @ a - machine.b
+    norm = np.sqrt((a.T @ kernel(vectors, vectors) @ a).item())
+    rows = [["dlib's machine", len(vectors), "", error(machine.batch_predict(test)), ""]]
+    for number in (len(vectors) // 20, len(vectors) // 10, len(vectors) // 5):
+        cost, theirs = seconds(lambda n=number: dlib.reduce(machine, train, n))
+        Z, beta = expansion(theirs)
+        both, signed = np.vstack([vectors, Z]), np.vstack([a, -beta])
+        left = np.sqrt((signed.T @ kernel(both, both) @ signed).item()) / norm
+        values = theirs.batch_predict(test)
+        rows.append(["dlib.reduce", number, f"{left:.3f}", error(values), f"{cost:.2f}"])
+        cost, ours = seconds(lambda n=number: reduce_expansion(kernel, vectors, a, n))
+        values = kernel(scaled(test), ours.vectors) @ ours.coefficients - machine.b
+        errors = f"{ours.relative_error:.3f}"
+        rows.append(["reduced set", number, errors, error(values), f"{cost:.2f}"])
+        table = np.column_stack([kernel(scaled(train), ours.vectors), np.ones(len(train))])
+        fitted = np.linalg.lstsq(table, own, rcond=None)[0]
+        values = kernel(scaled(test), ours.vectors) @ fitted[:-1] + fitted[-1]
+        rows.append(["reduced set, least squares", number, errors, error(values), ""])
+    report.table(
+        ["", "vectors", "relative error", "test error, %", "seconds"],
+        rows,
+        f"Two classes: dlib's machine on {N_BINARY} rows of ida_image",
+    )
+
+
+def expansion(function):
+    """Vectors and coefficients of one of dlib's functions."""
+    vectors = np.array([np.ravel(vector) for vector in function.basis_vectors])
+    return vectors, np.ravel(function.alpha)[:, None]

@@ -1,0 +1,55 @@
+"""What the commands of the command line share: their options as fields, and how they answer.
+
+A command is a dataclass; `argument` and `option` make its fields, which ``cli.py`` turns into the
+command line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["EXISTING", "UsageFault", "argument", "option", "require_folder", "show"]
+
+
+class UsageFault(Exception):
+    """Options that do not go together, or a place that cannot be written to."""
+
+
+def argument(text: str, **settings: Any) -> Any:
+    """Return the field of a positional argument."""
+    return field(metadata={"kind": "Argument", "names": (), "help": text, **settings})
+
+
+def option(text: str, *names: str, default: Any = MISSING, **settings: Any) -> Any:
+    """Return the field of an option."""
+    metadata = {"kind": "Option", "names": names, "help": text, **settings}
+    if isinstance(default, list):
+        return field(default_factory=list, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+EXISTING = {"exists": True, "dir_okay": False}
+
+
+def require_folder(output: Path) -> None:
+    """Refuse, before any work, a place that cannot be written to."""
+    if output.is_dir():
+        raise UsageFault(f"--output: {output} is a folder")
+    if not output.parent.is_dir():
+        raise UsageFault(f"--output: the folder {output.parent} does not exist")
+
+
+def show(header: list[str], rows: list[tuple[Any, ...]]) -> None:
+    """Print a table on standard output."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for i, name in enumerate(header):
+        table.add_column(name, justify="right" if i else "left", no_wrap=not i, overflow="fold")
+    for row in rows:
+        table.add_row(*map(str, row))
+    Console(highlight=False, markup=False).print(table)
