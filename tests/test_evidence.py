@@ -349,6 +349,65 @@ def start_and_run(machine):
     return machine.path[-1]
 
 
+def spline_machine(X, t, most=120):
+    candidates = Candidates(FunctionKernel(spline), Samples(X, t[:, None], np.ones(len(t))), True)
+    return Machine(candidates, Gaussian(t, np.ones(len(t)), 1.0), most, 1e-3)
+
+
+def test_the_second_climb_goes_on_beyond_the_functions_of_its_start():
+    X = np.linspace(-16, 16, 120)[:, None]
+    t = np.sin(X[:, 0]) + 0.05 * np.random.default_rng(0).normal(size=120)
+    t = (t - t.mean()) / t.std()
+    first = spline_machine(X, t)
+    first.run(1000)
+    best, _ = climb(spline_machine(X, t), 1000)
+    assert best.n_vectors > 2 * first.n_vectors + 10
+    assert best.path[-1] > first.path[-1] + 200
+
+
+def test_the_first_climb_is_kept_where_the_second_ends_lower():
+    rng = np.random.default_rng(4)
+    X, t = rng.normal(size=(40, 2)), rng.normal(size=40)
+    t = (t - t.mean()) / t.std()
+    first = gaussian_machine(X, t, np.ones(40), gamma=1.0, noise=1.0, tol=1e-3)
+    first.run(1000)
+    assert first.likelihood.noise > 0.1
+    other = gaussian_machine(X, t, np.ones(40), gamma=1.0, noise=0.01, tol=1e-3)
+    other.most = 2 * first.n_vectors + 10
+    other.run(1000, noise_last=True)
+    assert other.path[-1] < first.path[-1] - 0.1
+    machine = gaussian_machine(X, t, np.ones(40), gamma=1.0, noise=1.0, tol=1e-3)
+    best, _ = climb(machine, 1000)
+    assert best.path == first.path
+
+
+def test_a_promise_that_is_not_kept_is_tried_with_half_the_step(numbers):
+    machine = machine_on_its_way(numbers)
+    machine.alpha[1] *= 3.0
+    machine.evidence = posterior(machine.likelihood, machine.columns, machine.alpha)
+    machine.path.append(machine.evidence.log_marginal_likelihood)
+    at, best = machine.alpha[1], machine.inside()[0][1]
+    assert np.isfinite(best)
+    too_far = at * (best / at) ** 3
+    assert machine._re_estimate(1, too_far)
+    np.testing.assert_allclose(machine.alpha[1], at * (best / at) ** 1.5)
+    assert machine.path[-1] > machine.path[-2]
+
+
+def test_precisions_are_re_estimated_together(numbers):
+    machine = machine_on_its_way(numbers)
+    machine.alpha[1:] *= 1.5
+    machine.evidence = posterior(machine.likelihood, machine.columns, machine.alpha)
+    machine.path.append(machine.evidence.log_marginal_likelihood)
+    best = machine.inside()[0]
+    kept = np.isfinite(best)
+    assert kept.sum() > 2, "the constant and two more"
+    before = machine.alpha.copy()
+    assert machine._tune()
+    np.testing.assert_allclose(machine.alpha[kept], best[kept])
+    np.testing.assert_allclose(machine.alpha[~kept], before[~kept])
+
+
 def test_there_is_no_second_climb_where_the_first_explains_the_targets(numbers):
     X, t, c = numbers
     alone = gaussian_machine(X, t, c, tol=1e-3)

@@ -574,6 +574,6 @@ def climb(machine: Machine, max_iter: int) -> tuple[Machine, str]:
     low = Gaussian(first.targets, first.weights, LITTLE_NOISE)
     other = Machine(machine.candidates, low, few, machine.tol)
     other.run(max_iter, noise_last=True)
-    other.most, other.full = machine.most, False
+    other.most = machine.most
     second = other.run(max_iter)
     return (other, second) if other.path[-1] > machine.path[-1] else (machine, reason)
