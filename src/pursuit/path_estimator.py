@@ -19,7 +19,7 @@ from pursuit.estimator import ExpansionModel
 from pursuit.folds import fold_losses, gamma_grid, hold_out, index_splits
 from pursuit.gradient_pursuit import LossRule, Method
 from pursuit.gram import Samples
-from pursuit.kernels import Kernel, resolve_kernel
+from pursuit.kernels import Kernel
 from pursuit.losses import Loss, SquaredError, resolve_loss
 from pursuit.parameters import class_codes
 from pursuit.path_losses import (
@@ -110,15 +110,7 @@ class PathEstimator(ExpansionModel):
         part = samples.take(rows) if len(rows) < samples.X.shape[0] else samples
 
         def resolved(kernel: Any) -> Kernel:
-            return resolve_kernel(
-                kernel,
-                part.X,
-                part.weights,
-                gamma=gamma,
-                degree=self.degree,
-                coef0=self.coef0,
-                kernel_params=self.kernel_params,
-            )
+            return self._resolved_kernel(part, kernel=kernel, gamma=gamma)
 
         if not isinstance(self.kernel, Mapping):
             return resolved(self.kernel)

@@ -19,7 +19,7 @@ from pursuit.backend import Array
 from pursuit.calibration import fit_inverse_temperature, probabilities
 from pursuit.expansion import KernelExpansion
 from pursuit.gram import Samples
-from pursuit.kernels import Precomputed, is_precomputed
+from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
 from pursuit.parameters import (
     FLOATS,
     check_choice,
@@ -80,6 +80,12 @@ class Predictor(BaseEstimator):
         """Outputs of the expansion on checked rows, (n_rows, n_outputs)."""
         rows = self._validated(X)
         return self.expansion_(rows)
+
+    def _resolved_kernel(self, samples: Samples, **changed: Any) -> Kernel:
+        """The kernel with its numbers taken from rows; some arguments may be `changed`."""
+        names = ("kernel", "gamma", "degree", "coef0", "kernel_params")
+        arguments = {name: getattr(self, name) for name in names} | changed
+        return resolve_kernel(X=samples.X, sample_weight=samples.weights, **arguments)
 
     def _budgets(self, n_outputs: int) -> list[int]:
         """Budget of each basis: one basis for all outputs."""

@@ -60,7 +60,7 @@ from pursuit.atoms import Atoms
 from pursuit.backend import Array
 from pursuit.expansion import KernelExpansion
 from pursuit.gram import Samples
-from pursuit.kernels import RBF, Kernel, Linear, Precomputed, resolve_kernel
+from pursuit.kernels import RBF, Kernel, Linear, Precomputed
 from pursuit.margin import solve_margin, solve_on_vectors
 from pursuit.parameters import check_choice, check_integer, check_real
 from pursuit.prediction import ClassPredictor
@@ -139,20 +139,12 @@ class _BudgetedClassifier(ClassPredictor):
         samples = self._read(X, y, sample_weight)
         budgets = self._budgets(samples.Y.shape[1])
         used = np.flatnonzero(samples.weights > 0)
-        X, Y, weights = samples.X[used], samples.Y[used], samples.weights[used]
-        kernel = resolve_kernel(
-            self.kernel,
-            X,
-            weights,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
+        part = samples.take(used)
+        kernel = self._resolved_kernel(part)
         if isinstance(kernel, Precomputed):
             raise ValueError(f"kernel='precomputed': {type(self).__name__} needs the rows")
-        parts = self._parts(kernel, Samples(X, Y, weights), budgets, used)
-        n_outputs = Y.shape[1] // len(parts)
+        parts = self._parts(kernel, part, budgets, used)
+        n_outputs = part.Y.shape[1] // len(parts)
         atoms = Atoms(kernel, _stacked([part.vectors for part in parts]))
         coefficients = block_diag(*(part.coefficients.T.reshape(n_outputs, -1) for part in parts))
         intercept = np.concatenate([part.intercept for part in parts])

@@ -53,7 +53,6 @@ from pursuit.calibration import probabilities
 from pursuit.evidence import CONSTANT, LEAST_NOISE, Bernoulli, Candidates, Gaussian, Machine, climb
 from pursuit.expansion import KernelExpansion
 from pursuit.gram import Samples
-from pursuit.kernels import resolve_kernel
 from pursuit.parameters import check_integer, check_real
 from pursuit.prediction import ClassPredictor, NumberPredictor, Predictor
 
@@ -144,15 +143,7 @@ class _RelevanceVectorModel(Predictor):
 
     def _candidates(self, samples: Samples) -> Candidates:
         """All functions."""
-        kernel = resolve_kernel(
-            self.kernel,
-            samples.X,
-            samples.weights,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
+        kernel = self._resolved_kernel(samples)
         return Candidates(kernel, samples, self.fit_intercept)
 
     def _run(

@@ -60,7 +60,7 @@ from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.expansion import KernelExpansion
 from pursuit.gradient_pursuit import Method, new_search
 from pursuit.gram import Samples
-from pursuit.kernels import Kernel, is_precomputed, resolve_kernel
+from pursuit.kernels import Kernel, is_precomputed
 from pursuit.margin import VectorSolution, energy, solve_on_vectors
 from pursuit.parameters import check_choice, check_integer, check_real
 from pursuit.prediction import ClassPredictor
@@ -351,15 +351,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, ClassPredictor):
         if not sparse.issparse(samples.X):
             samples = samples._replace(X=samples.X.astype(np.float64))
         budgets = self._feasible(self._budgets(samples.Y.shape[1]), samples.X.shape[0])
-        kernel = resolve_kernel(
-            self.kernel,
-            samples.X,
-            samples.weights,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
+        kernel = self._resolved_kernel(samples)
         outputs = _outputs_of_bases(samples.Y, budgets)
         starts = self._starts(kernel, samples, budgets)
         self._store_descents(kernel, samples, self._descend(kernel, samples, outputs, starts))
