@@ -75,7 +75,7 @@ def test_moving_all_vectors_lowers_the_error_of_the_start(kernel, expansion):
 
 
 def test_the_joint_search_ends_at_a_maximum_of_the_energy(expansion, monkeypatch):
-    monkeypatch.setattr(reduction, "SMALL_DECREASE", 1e-13)
+    monkeypatch.setattr(reduction, "LITTLE_LEFT", 1e-10)
     X, A = expansion
     kernel = KERNELS["rbf"]
     start = reduce_expansion(kernel, X, A, 3, max_iter=0)
@@ -83,6 +83,14 @@ def test_the_joint_search_ends_at_a_maximum_of_the_energy(expansion, monkeypatch
     J, slope, beta = energy(kernel, small.vectors, X, A)
     assert_allclose(slope, 0.0, atol=1e-4 * np.abs(energy(kernel, start.vectors, X, A)[1]).max())
     assert_allclose(beta, small.coefficients, rtol=1e-6)
+
+
+def test_more_steps_allowed_are_more_patience(rng):
+    X, A = rng.normal(size=(60, 2)), rng.normal(size=(60, 1))
+    short, long = (reduce_expansion(RBF(0.3), X, A, 8, max_iter=n) for n in (100, 3000))
+    assert short.n_iter < 100, "it ends for want of progress"
+    assert long.n_iter > short.n_iter
+    assert long.relative_error < 0.99 * short.relative_error
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.5), Polynomial(0.3, 2, 1.0), Laplacian(0.7)])

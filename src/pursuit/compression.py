@@ -78,7 +78,8 @@ def compress(
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
-        Steps of the joint search for the vectors.
+        Steps of the joint search for the vectors. It ends sooner where they would gain little; the
+        more are allowed the less counts as little.
 
     Returns
     -------
@@ -257,7 +258,8 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
-        Steps of the joint search for the vectors.
+        Steps of the joint search for the vectors. It ends sooner where they would gain little; the
+        more are allowed the less counts as little.
 
     Attributes
     ----------
@@ -454,7 +456,8 @@ class CompressedRegressor(RegressorMixin, _Compressed, NumberPredictor):
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
-        Steps of the joint search for the vectors.
+        Steps of the joint search for the vectors. It ends sooner where they would gain little; the
+        more are allowed the less counts as little.
 
     Attributes
     ----------
@@ -568,7 +571,8 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
-        Steps of the joint search for the vectors.
+        Steps of the joint search for the vectors. It ends sooner where they would gain little; the
+        more are allowed the less counts as little.
 
     Attributes
     ----------

@@ -232,7 +232,8 @@ class ReducedSetClassifier(ClassifierMixin, _BudgetedClassifier):
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
-        Steps of the joint search for the vectors.
+        Steps of the joint search for the vectors. It ends sooner where they would gain little; the
+        more are allowed the less counts as little.
 
     Attributes
     ----------

@@ -71,8 +71,9 @@ SMALL_GAIN = 1e-3
 NEAR_SPAN = 1e-8
 # So small a share of a squared norm is rounding.
 NOTHING = 1e-15
-# The joint search ends when a step lowers the squared error by less than this share.
-SMALL_DECREASE = 1e-4
+# The joint search ends when all steps it may take, each as good as the last one, would lower the
+# squared error by less than this share.
+LITTLE_LEFT = 0.01
 
 
 class Reduction(NamedTuple):
@@ -203,7 +204,8 @@ def reduce_expansion(
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
-        Steps of the joint search at most; 0 leaves the vectors where the start put them.
+        Steps of the joint search at most; 0 leaves the vectors where the start put them. The
+        search ends where that many steps like the last one would gain less than 1 %.
     equal : bool, default False
         Whether each function counts by its relative error, whatever its norm.
 
@@ -296,7 +298,7 @@ def _move_together(
             Z.ravel() / unit,
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": max_iter, "ftol": SMALL_DECREASE, "gtol": 1e-8},
+            options={"maxiter": max_iter, "ftol": LITTLE_LEFT / max_iter, "gtol": 1e-8},
         )
     better = np.isfinite(found.x).all() and found.fun <= 1.0
     return (unit * found.x.reshape(Z.shape) if better else Z), int(found.nit)
