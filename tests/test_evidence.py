@@ -131,7 +131,7 @@ def test_statistics_are_those_of_the_full_covariance(numbers):
     X, t, _ = numbers
     inverse = np.linalg.inv(reference.evidence_covariance(Phi, machine.evidence.curvature, alpha))
     rows = machine.candidates.kept[[12, 20]]
-    S, Q = machine._statistics(rows)
+    S, Q = machine._statistics(rows, machine._within())
     np.testing.assert_allclose(S, np.diagonal(rows @ inverse @ rows.T), rtol=1e-8)
     np.testing.assert_allclose(Q, rows @ inverse @ t, rtol=1e-8)
 
@@ -144,7 +144,7 @@ def test_statistics_of_classes_are_those_of_the_working_targets(classes):
     targets = one.values + one.slope / one.curvature
     inverse = np.linalg.inv(reference.evidence_covariance(Phi, one.curvature, alpha))
     rows = machine.candidates.kept[[12, 20]]
-    S, Q = machine._statistics(rows)
+    S, Q = machine._statistics(rows, machine._within())
     np.testing.assert_allclose(S, np.diagonal(rows @ inverse @ rows.T), rtol=1e-8)
     np.testing.assert_allclose(Q, rows @ inverse @ targets, rtol=1e-6, atol=1e-8)
 

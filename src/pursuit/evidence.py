@@ -292,6 +292,8 @@ class Candidates:
         The kernel functions.
     lengths : ndarray of shape (n_rows,)
         Weighted length of each kernel function over the rows.
+    copies : dict of int to ndarray of int
+        For functions that have been in a model: the functions that equal it or its negative.
     """
 
     def __init__(self, kernel: Kernel, samples: Samples, intercept: bool) -> None:
@@ -299,6 +301,7 @@ class Candidates:
         self.X, self.weights = samples.X[self.places], samples.weights[self.places]
         self.intercept = intercept
         self.atoms = training_rows(kernel, samples.X, self.places).atoms
+        self.copies: dict[int, Array] = {}
         self.constant_length = float(np.sqrt(self.weights.sum()))
         n_rows = len(self.places)
         self.lengths = np.ones(n_rows)
@@ -475,8 +478,18 @@ class Machine:
         already, or a copy of it.
         """
         s, q = np.ones(len(self.candidates)), np.zeros(len(self.candidates))
+        within, copies = self._within(), self.candidates.copies
+        new = [k for k, pick in enumerate(self.picks) if pick not in copies]
+        weighted = self.columns[new] * self.candidates.weights
+        near = np.empty((len(new), len(self.candidates)), dtype=bool)
         for part, rows in self.candidates.parts():
-            s[part], q[part] = self._statistics(rows)
+            s[part], q[part] = self._statistics(rows, within)
+            near[:, part] = np.abs(weighted @ rows.T) >= 1.0 - DEPENDENT
+        copies.update(
+            (self.picks[k], np.flatnonzero(mask)) for k, mask in zip(new, near, strict=True)
+        )
+        for pick in self.picks:
+            s[copies[pick]], q[copies[pick]] = 1.0, 0.0
         found = q**2 > s
         best = np.full(len(s), np.inf)
         best[found] = s[found] ** 2 / (q[found] ** 2 - s[found])
@@ -541,18 +554,18 @@ class Machine:
                 return True
         return False
 
-    def _statistics(self, rows: Array) -> tuple[Array, Array]:
+    def _within(self) -> Array:
+        """L^{-1} A^{-1/2} Phi'B, (n_functions, n_rows)."""
+        scaled = self.columns * self.evidence.curvature / np.sqrt(self.alpha)[:, None]
+        within: Array = solve_triangular(self.evidence.factor, scaled, lower=True)
+        return within
+
+    def _statistics(self, rows: Array, within: Array) -> tuple[Array, Array]:
         """S and Q of functions outside of the model (F 24-25)."""
-        B, Phi = self.evidence.curvature, self.columns
-        own = rows**2 @ B
-        cross = (Phi * B) @ rows.T / np.sqrt(self.alpha)[:, None]
-        inside = solve_triangular(self.evidence.factor, cross, lower=True)
+        own = rows**2 @ self.evidence.curvature
+        inside = within @ rows.T
         S = own - np.einsum("ij,ij->j", inside, inside)
         free = S > DEPENDENT * own
-        if len(Phi):
-            # Neither a function that is there nor a copy.
-            closeness = np.abs((Phi * self.candidates.weights) @ rows.T).max(axis=0)
-            free &= closeness < 1.0 - DEPENDENT
         return np.where(free, S, 1.0), np.where(free, rows @ self.evidence.slope, 0.0)
 
 
