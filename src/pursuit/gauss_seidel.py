@@ -1,7 +1,7 @@
 """The constrained Gauss-Seidel method for convex networks, with joint steps.
 
-Paper: K. Kovacs and A. Kocsor, "Classification using a sparse combination of basis functions", Acta
-Cybernetica 17, 311-323, 2005; the equation numbers are theirs.
+Paper: K. Kovacs and A. Kocsor, "Classification using a sparse combination of basis functions"
+(convex networks, 2006); the equation numbers are theirs.
 
 Problem (eq. 8). For given functions and a convex loss, minimise over beta in a box
 
@@ -546,7 +546,8 @@ def _model_minimum(problem: Problem, point: Point, slopes: Array, moving: Array)
     bend = np.maximum(problem.bend(point.outputs), 0.0)
     n = len(moving)
     if n > LARGEST_FACTOR or not blocks.fits(40.0 * n * n):
-        return np.clip(beta + _by_products(problem, bend, slopes, moving), lower, upper)
+        free = beta + _by_products(problem, bend, slopes, moving)
+        return np.asarray(np.clip(free, lower, upper))
     hessian = problem.matrix.gram(bend, moving)
     ridge = 2.0 * problem.alpha * problem.penalty_block(moving)
     if ridge.ndim == 1:
