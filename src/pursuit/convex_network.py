@@ -396,7 +396,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
         models: dict[int, Self] = {}
         for place in sorted(range(len(values)), key=lambda place: -values[place]):
             model = clone(self).set_params(alpha=values[place])
-            for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            for name in ("classes_", "loss_", "n_features_in_", "feature_names_in_"):
                 if hasattr(self, name):
                     setattr(model, name, getattr(self, name))
             fit = model._solved(network, fit.basis, [s.beta for s in fit.solutions])
