@@ -65,8 +65,8 @@ class BasisMatrix:
             total += v[rows] @ block
         return total
 
-    def gram(self, weights: Array, chosen: Array) -> Array:
-        """Phi_S' diag(weights) Phi_S; rows of weight zero are left out."""
+    def gram(self, weights: Array, chosen: Array, *, whole: bool = True) -> Array:
+        """Phi_S' diag(weights) Phi_S, or its upper triangle; rows of weight zero are left out."""
         gram = backend_of(weights).zeros((len(chosen), len(chosen)))
         xp = backend_of(gram)
         for rows, block in self.row_blocks(chosen):
@@ -74,7 +74,8 @@ class BasisMatrix:
             if not part.all():
                 block, part = block[part != 0], part[part != 0]
             xp.add_gram(gram, block * np.sqrt(part)[:, None])
-        xp.mirror(gram)
+        if whole:
+            xp.mirror(gram)
         return gram
 
     def squares(self, weights: Array, chosen: Array) -> Array:

@@ -39,11 +39,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from pursuit.backend import Array, backend_of
+from pursuit.backend import Array
 
-__all__ = ["BoxMinimum", "box_minimum", "exchange", "interior_point"]
+__all__ = ["BoxMinimum", "box_minimum", "exchange", "has_bounds", "interior_point"]
 
 PATIENCE, MOST_ROUNDS = 3, 100
 MOST_STEPS = 60
@@ -82,7 +82,7 @@ def box_minimum(hessian: Array, slope: Array, lower: Array, upper: Array) -> Box
     Parameters
     ----------
     hessian : ndarray of shape (n, n)
-        H.
+        H; without bounds its upper triangle is enough.
     slope : ndarray of shape (n,)
         g.
     lower, upper : ndarray of shape (n,)
@@ -97,7 +97,7 @@ def box_minimum(hessian: Array, slope: Array, lower: Array, upper: Array) -> Box
     array([2., 0.])
     """
     sides = np.zeros(len(slope), dtype=int)
-    if not (np.isfinite(lower).any() or np.isfinite(upper).any()):
+    if not has_bounds(lower, upper):
         return BoxMinimum(_solved(hessian, -slope), sides, True)
     found = exchange(hessian, slope, lower, upper, sides)
     if found.exact:
@@ -105,6 +105,11 @@ def box_minimum(hessian: Array, slope: Array, lower: Array, upper: Array) -> Box
     inside = interior_point(hessian, slope, lower, upper)
     found = exchange(hessian, slope, lower, upper, inside.sides)
     return found if found.exact else inside
+
+
+def has_bounds(lower: Array, upper: Array) -> bool:
+    """Whether any bound is finite."""
+    return bool(np.isfinite(lower).any() or np.isfinite(upper).any())
 
 
 def exchange(hessian: Array, slope: Array, lower: Array, upper: Array, sides: Array) -> BoxMinimum:
@@ -242,17 +247,19 @@ def _room(values: Array, changes: Array) -> float:
 
 
 def _factor(matrix: Array) -> Array:
-    """Upper Cholesky factor of the matrix, shifted as far as its rounding asks for."""
-    xp = backend_of(matrix)
-    factor = xp.cholesky(matrix)
+    """Upper Cholesky factor of the matrix, shifted as far as its rounding asks for.
+
+    Upper triangles alone are read and given.
+    """
     shift = ROUNDING * float(np.abs(matrix.diagonal()).max(initial=0.0))
     for _ in range(MOST_SHIFTS):
-        if len(factor) == len(matrix):
-            break
-        matrix = matrix.copy()
-        matrix[np.diag_indices_from(matrix)] += shift
-        factor, shift = xp.cholesky(matrix), MORE * shift
-    return factor
+        try:
+            return np.asarray(cho_factor(matrix, check_finite=False)[0])
+        except LinAlgError:
+            matrix = matrix.copy()
+            matrix[np.diag_indices_from(matrix)] += shift
+            shift *= MORE
+    return np.diag(np.sqrt(np.abs(matrix.diagonal()) + shift))
 
 
 def _solved(matrix: Array, right: Array) -> Array:

@@ -69,7 +69,7 @@ import numpy as np
 from pursuit import blocks
 from pursuit.backend import Array
 from pursuit.basis_matrix import BasisMatrix
-from pursuit.box_quadratic import box_minimum
+from pursuit.box_quadratic import box_minimum, has_bounds
 from pursuit.losses import Loss
 from pursuit.newton import conjugate_gradients
 
@@ -548,7 +548,7 @@ def _model_minimum(problem: Problem, point: Point, slopes: Array, moving: Array)
     if n > LARGEST_FACTOR or not blocks.fits(40.0 * n * n):
         free = beta + _by_products(problem, bend, slopes, moving)
         return np.asarray(np.clip(free, lower, upper))
-    hessian = problem.matrix.gram(bend, moving)
+    hessian = problem.matrix.gram(bend, moving, whole=has_bounds(lower, upper))
     ridge = 2.0 * problem.alpha * problem.penalty_block(moving)
     if ridge.ndim == 1:
         hessian[np.diag_indices(n)] += ridge
