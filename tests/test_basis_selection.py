@@ -64,7 +64,10 @@ def test_gram_schmidt_on_kernel_functions_is_qr(network):
 @pytest.mark.parametrize("rule", RULES)
 def test_the_rules_are_those_of_the_paper(network, rule):
     dictionary, samples = network
-    F = np.sqrt(samples.weights)[:, None] * dictionary.atoms.functions(samples.X)
+    F = dictionary.atoms.functions(samples.X)
+    if rule == "correlation":
+        F = F - np.average(F, axis=0, weights=samples.weights)
+    F = np.sqrt(samples.weights)[:, None] * F
     found = chosen_functions(rule, dictionary, samples, 20, LOSSES["log_loss"], 1.0)
     np.testing.assert_array_equal(found, RULES[rule](F, 20))
 
@@ -119,6 +122,19 @@ def test_the_objective_chooses_what_falls_most_steeply(network, loss):
     lengths = samples.weights @ F**2 + alpha
     assert found[0] == ((slopes**2).sum(axis=1) / lengths).argmax()
     assert len(set(found)) == 5
+
+
+def test_correlation_does_not_heed_a_constant(network):
+    dictionary, samples = network
+    plain = {f"f{j}": lambda X, j=j: dictionary.atoms.functions(X)[:, j] for j in range(12)}
+    moved = {name: lambda X, f=f: f(X) - 3.0 for name, f in plain.items()}
+    dictionaries = [
+        resolve_dictionary(functions, RBF(), samples.X, np.arange(1))
+        for functions in (plain, moved)
+    ]
+    arguments = (samples, 8, LOSSES["log_loss"], 1.0)
+    found = [chosen_functions("correlation", these, *arguments) for these in dictionaries]
+    np.testing.assert_array_equal(*found)
 
 
 def test_random_draws_are_sets_and_differ():

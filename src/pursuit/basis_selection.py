@@ -6,14 +6,16 @@ Section 3 of K. Kovacs and A. Kocsor, "Classification using a sparse combination
     <f, g> = sum_i w_i f(x_i) g(x_i),
 
 so that each rule needs the Gram matrix G of the functions alone, and is a pivot rule of
-``pivoting.py``; ties go to the lowest index. Functions that are zero on all rows are never chosen.
+``pivoting.py``; ties go to the lowest index. Functions that are zero on all rows, for CORR those
+that are constant, are never chosen.
 
 ==================  ========================================================================
 ``gram_schmidt``    MGRAMM: the function with the longest part outside the span of those chosen:
                     the rule ``residual``. Functions within a thousandth of their length of that
                     span have a part of length zero, to rounding: they follow in order.
-``correlation``     CORR: the smallest sum of squared correlations with those chosen, functions of
-                    unit length. All sums are empty at the start; the first function is the longest.
+``correlation``     CORR: the smallest sum of squared correlation coefficients with those chosen,
+                    which is eq. 18 for functions of mean zero and unit length. All sums are empty
+                    at the start; the first function is that of the largest variance.
 ``objective``       The paper's future work: greedily by the objective itself, with lambda and the
                     loss of the network, the penalty A = I and no box. Each step takes the function
                     along which the objective, less what its likeness to those chosen explains,
@@ -22,6 +24,11 @@ so that each rule needs the Gram matrix G of the functions alone, and is a pivot
 ``random``          RANDOM: several draws of q, of which the caller keeps that of the lowest
                     objective.
 ==================  ========================================================================
+
+Where we read between the lines: the paper's pseudo-code for CORR leaves the means in, while its
+text speaks of correlation coefficients of normalised functions. Without the means the rule does
+what its figure 2 shows; with them it is worse than chance, as kernel functions that are positive
+throughout resemble each other by their means alone.
 
 Cost, for n rows: ``gram_schmidt`` takes n k^2 operations for G, or q rows of it where that is
 cheaper, and k q^2; ``correlation`` the same without k q^2; ``objective`` q passes over the n x k
@@ -130,7 +137,7 @@ def by_correlation(gram: GramRows, q: int) -> Array:
     Parameters
     ----------
     gram : GramRows
-        G.
+        G of the functions less their means.
     q : int
         How many functions.
 
@@ -197,19 +204,20 @@ def chosen_functions(
     """
     if selection == "objective":
         return by_objective(dictionary, samples, q, loss, alpha)
-    gram = _gram(dictionary, samples, q)
-    return by_gram_schmidt(gram, q) if selection == "gram_schmidt" else by_correlation(gram, q)
+    if selection == "gram_schmidt":
+        return by_gram_schmidt(_gram(dictionary, samples, q, centred=False), q)
+    return by_correlation(_gram(dictionary, samples, q, centred=True), q)
 
 
-def _gram(dictionary: Dictionary, samples: Samples, q: int) -> GramRows:
-    """G, or the promise of its rows where q of them cost less."""
+def _gram(dictionary: Dictionary, samples: Samples, q: int, *, centred: bool) -> GramRows:
+    """G, or the promise of its rows where q of them cost less; centred: less the means."""
     n_functions = len(dictionary)
     complete = choose_route(samples.X.shape, n_functions, q) == "gram"
     values = WeightedValues(
         dictionary.atoms.functions,
         samples,
         n_functions,
-        centred=False,
+        centred=centred,
         keep=not complete,
         subset=dictionary.atoms.subset,
     )

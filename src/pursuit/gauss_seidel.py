@@ -61,8 +61,9 @@ fit in memory, conjugate gradients with O(n q) a product, clipped at the box.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -132,6 +133,10 @@ class Problem(_Terms):
         The box; infinite entries leave a coordinate free.
     """
 
+    def product_threads(self) -> AbstractContextManager[Any]:
+        """As many threads as a product with Phi pays for."""
+        return blocks.blas_threads(float(self.matrix.shape[0]) * self.matrix.shape[1])
+
     def data_loss(self, outputs: Array) -> float:
         """sum_i w_i L(y_i, f_i)."""
         return float(self.weights @ self.loss.value(self.targets, outputs[:, None])[:, 0])
@@ -163,7 +168,8 @@ class Problem(_Terms):
 
     def gradient(self, point: Point) -> Array:
         """Gradient of F."""
-        slopes = self.matrix.transposed_times(self.pull(point.outputs))
+        with self.product_threads():
+            slopes = self.matrix.transposed_times(self.pull(point.outputs))
         return np.asarray(slopes + 2.0 * self.alpha * point.image)
 
     def projected(self, beta: Array, gradient: Array) -> Array:
@@ -181,7 +187,8 @@ class Problem(_Terms):
 
     def at(self, beta: Array) -> Point:
         """The point `beta` of the box."""
-        outputs, image = self.matrix.times(beta), self.image(beta)
+        with self.product_threads():
+            outputs, image = self.matrix.times(beta), self.image(beta)
         objective = self.data_loss(outputs) + self.alpha * float(beta @ image)
         return Point(beta, outputs, image, objective)
 
@@ -268,8 +275,7 @@ def solve(
     >>> found.beta, found.reason
     (array([0.5, 1. ]), 'tol')
     """
-    n_products = float(len(problem.weights)) * len(problem.lower) ** 2
-    with blocks.blas_threads(n_products), np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return _solve(problem, start, rate, joint, max_iter, tol)
 
 
@@ -370,8 +376,9 @@ def sweep(problem: Problem, point: Point, order: Array, rate: float | None = Non
         Where the sweep ends.
     """
     state = _Sweep(problem, point, rate)
-    for j, column in problem.matrix.columns(order):
-        state.visit(j, column)
+    with blocks.blas_threads(0.0):
+        for j, column in problem.matrix.columns(order):
+            state.visit(j, column)
     return state.point()
 
 
@@ -475,9 +482,11 @@ def joint_step(
         Whether the step was taken whole.
     """
     target = point.beta.copy()
-    target[moving] = _model_minimum(problem, point, gradient[moving], moving)
-    line = _Line(problem, point, target)
-    length = line.length()
+    with blocks.blas_threads(float(len(problem.weights)) * len(moving) ** 2):
+        target[moving] = _model_minimum(problem, point, gradient[moving], moving)
+    with problem.product_threads():
+        line = _Line(problem, point, target)
+        length = line.length()
     new = line.point(length)
     return (new, length == 1.0) if _better(problem, point, gradient, new) else (None, False)
 

@@ -425,9 +425,9 @@ class BasicPursuit(_Greedy):
 class LeastCorrelated(_Greedy):
     """The atom that resembles those chosen least: CORR of Kovacs and Kocsor (2006).
 
-    With cos(d_k, d_l)^2 = G[k,l]^2 / (G[k,k] G[l,l]), the squared correlation of functions as
-    eq. 18 there has it, the next atom is that with the smallest sum over the chosen ones. All
-    sums are empty at the start; the first atom is the longest one.
+    With cos(d_k, d_l)^2 = G[k,l]^2 / (G[k,k] G[l,l]), the squared correlation where the atoms
+    have mean zero, the next atom is that with the smallest sum over the chosen ones. All sums
+    are empty at the start; the first atom is the longest one.
 
     Parameters
     ----------
