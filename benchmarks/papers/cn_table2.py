@@ -4,8 +4,8 @@ Source: K. Kovacs and A. Kocsor, 2006, sections 3.1 and 4. Fixed by the paper: a
 (``cn_table1``), with 10, 20 and 30 % of the functions, chosen by RANDOM (the lowest objective of
 five draws), MGRAMM and CORR.
 Our choice: as in table 1, but twice ten folds (seeds 0 and 1); CORR takes correlation coefficients
-(of functions less their means) and begins with the function of the largest variance. Beyond the paper: selection by the
-objective itself (its future work), with the same loss and lambda.
+(of functions less their means) and begins with the function of the largest variance. Beyond the
+paper: selection by the objective itself (its future work), with the same loss and lambda.
 glass: the mean accuracy of the six decisions of one against all, which comes nearest to the paper's
 figures, with the accuracy of the six-class decision below it; no bound.
 Bound: each cell at most 2.5 points away from the paper's on every set but glass.
