@@ -509,3 +509,52 @@ def sparse_large_margin(kernel, Z, X, y, bounds):
         options={"maxiter": 2000, "xatol": 1e-5, "fatol": 1e-7},
     )
     return found.x.reshape(Z.shape)
+
+
+# Convex networks: K. Kovacs and A. Kocsor, "Classification using a sparse combination of basis
+# functions" (2005); the numbers are theirs.
+
+MARGIN_LOSSES = {
+    "log_loss": lambda m: np.log1p(np.exp(-m)),
+    "exponential": lambda m: np.exp(-m),
+    "smooth_hinge": lambda m: np.log1p(np.exp(10 * (1 - m))) / 10,
+}
+
+
+def gauss_seidel(Phi, y, weights, alpha, A, box, gamma, n_sweeps):
+    """Definition 2 for the logistic loss, with a constant step, from zero."""
+    beta = np.clip(np.zeros(Phi.shape[1]), *box)
+    for _ in range(n_sweeps):
+        for j in range(len(beta)):
+            slopes = -weights * y / (1 + np.exp(y * (Phi @ beta)))
+            gradient = Phi[:, j] @ slopes + 2 * alpha * A[j] @ beta
+            beta[j] = np.clip(beta[j] - gamma * gradient, box[0][j], box[1][j])
+    return beta
+
+
+def gram_schmidt(F, q):
+    """GRAMM of section 3.1: the column with the longest residual after orthogonalisation."""
+    chosen, orthogonal = [], []
+    for _ in range(q):
+        lengths = np.full(F.shape[1], -np.inf)
+        for j in set(range(F.shape[1])) - set(chosen):
+            residual = F[:, j] - sum((F[:, j] @ f) / (f @ f) * f for f in orthogonal)
+            lengths[j] = np.linalg.norm(residual)
+        t = _first_best(lengths)
+        orthogonal.append(F[:, t] - sum((F[:, t] @ f) / (f @ f) * f for f in orthogonal))
+        chosen.append(t)
+    return chosen
+
+
+def correlation(F, q):
+    """CORR of section 3.1 for columns less their means; the first column is the longest."""
+    chosen = [_first_best(np.linalg.norm(F, axis=0))]
+    while len(chosen) < q:
+        sums = np.full(F.shape[1], np.inf)
+        for j in set(range(F.shape[1])) - set(chosen):
+            sums[j] = sum(
+                (F[:, j] @ F[:, t]) ** 2 / ((F[:, j] @ F[:, j]) * (F[:, t] @ F[:, t]))
+                for t in chosen
+            )
+        chosen.append(_first_best(-sums))
+    return chosen

@@ -9,6 +9,7 @@ from pursuit import (
     CompressedClassifier,
     CompressedOutlierDetector,
     CompressedRegressor,
+    ConvexNetworkClassifier,
     GreedyNystroem,
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -67,6 +68,13 @@ ESTIMATORS = [
     SparseLargeMarginClassifier(
         6, kernel="laplacian", init="kmeans", n_init=2, random_state=0, tol=1e-2
     ),
+    ConvexNetworkClassifier(),
+    ConvexNetworkClassifier(kernel="rbf", loss="squared_hinge", penalty="kernel", bounds=(-1, 1)),
+    ConvexNetworkClassifier(kernel="rbf", selection="gram_schmidt", n_components=0.3),
+    ConvexNetworkClassifier(selection="correlation", n_components=6, loss="exponential"),
+    ConvexNetworkClassifier(selection="objective", n_components=6, bounds=(0, None)),
+    ConvexNetworkClassifier(selection="random", n_components=6, random_state=0),
+    ConvexNetworkClassifier.as_svm(beta=20, kernel="rbf"),
     RelevanceVectorClassifier(),
     RelevanceVectorClassifier(5, kernel="laplacian", class_weight="balanced"),
     RelevanceVectorRegressor(),

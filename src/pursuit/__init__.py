@@ -9,6 +9,7 @@ from pursuit.compression import (
     CompressedRegressor,
     compress,
 )
+from pursuit.convex_network import ConvexNetworkClassifier
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.image_display import VectorImageDisplay
@@ -32,6 +33,7 @@ __all__ = [
     "CompressedClassifier",
     "CompressedOutlierDetector",
     "CompressedRegressor",
+    "ConvexNetworkClassifier",
     "GreedyNystroem",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",

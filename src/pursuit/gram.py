@@ -54,6 +54,7 @@ __all__ = [
     "choose_route",
     "gather",
     "normal_equations",
+    "refuse_not_finite",
 ]
 
 PANEL = 64
@@ -361,7 +362,7 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
         root = np.sqrt(weights[rows])
         sums = root @ block
         if not np.isfinite(sums).all():
-            _refuse_not_finite(block, rows.start)
+            refuse_not_finite(block, rows.start)
         atom_sum += sums
         cross += (weighted[rows] / root[:, None]).T @ block
         if gram is None:
@@ -400,11 +401,11 @@ def _origin(
     values = blocks.evaluate(functions, samples.X[few], n_atoms)
     atoms = values.mean(axis=0, dtype=np.float64)
     if not np.isfinite(atoms).all():
-        _refuse_not_finite(values, None)
+        refuse_not_finite(values, None)
     return Origin(atoms, np.average(samples.Y, axis=0, weights=samples.weights))
 
 
-def _refuse_not_finite(values: Array, start: int | None) -> None:
+def refuse_not_finite(values: Array, start: int | None) -> None:
     """Raise the error that names the row, or says that only the sums are not finite."""
     not_finite = np.argwhere(~np.isfinite(values))
     if not len(not_finite):

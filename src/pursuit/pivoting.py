@@ -34,6 +34,8 @@ Pivot rules, all "argmax over the usable atoms" (those that are not usable have 
 ``basic``             sum_t b^2 / G[k,k]       eq. 3-5, figure 1; no orthogonalisation
 ``residual``          nu                       pivoted Cholesky, pivoted Gram-Schmidt
 ``random``            log nu + Gumbel noise    draws in proportion to nu (RPCholesky)
+`LeastCorrelated`     - sum_l cos(d_k, d_l)^2  l over the chosen atoms; no orthogonalisation; the
+                                               first is the longest
 ====================  =======================  ================================================
 
 An atom with ``nu[k] <= 1e-6 G[k,k]``, a thousandth of its length outside the span of those
@@ -58,6 +60,7 @@ __all__ = [
     "PIVOT_RULES",
     "BasicPursuit",
     "GramRows",
+    "LeastCorrelated",
     "PivotedFactor",
     "explained",
     "first_best",
@@ -417,3 +420,36 @@ class BasicPursuit(_Greedy):
         """Return diag(sqrt(G[g,g])) and the scaled increments."""
         factor = np.diag(np.sqrt(self.gram.diagonal[self.picks]))
         return factor, np.array(self.targets).reshape(-1, len(self.cross))
+
+
+class LeastCorrelated(_Greedy):
+    """The atom that resembles those chosen least: CORR of Kovacs and Kocsor (2006).
+
+    With cos(d_k, d_l)^2 = G[k,l]^2 / (G[k,k] G[l,l]), the squared correlation where the atoms
+    have mean zero, the next atom is that with the smallest sum over the chosen ones. All sums
+    are empty at the start; the first atom is the longest one.
+
+    Parameters
+    ----------
+    gram : GramRows
+        The Gram matrix.
+    """
+
+    def __init__(self, gram: GramRows) -> None:
+        n_atoms = len(gram.diagonal)
+        super().__init__(gram, np.zeros((1, n_atoms)), np.zeros(1))
+        self.sums = np.zeros(n_atoms)
+
+    def step(self) -> str | None:
+        """Choose one atom and add its squared correlations to the sums."""
+        if not self.n_usable:
+            return "rank"
+        scores = -self.sums if self.picks else self.diagonal
+        scores = np.where(np.isinf(self.diagonal), -np.inf, scores)
+        g = first_best(scores)
+        row = self.gram.row(g, scores)
+        with np.errstate(invalid="ignore"):
+            self.sums += row * row / (self.gram.diagonal[g] * self.diagonal)
+        self.picks.append(g)
+        self._bar(g)
+        return None

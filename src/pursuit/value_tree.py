@@ -68,6 +68,7 @@ CLASSES = {
     "CompressedOutlierDetector": "pursuit.compression",
     "CompressedRegressor": "pursuit.compression",
     "SparseLargeMarginClassifier": "pursuit.sparse_large_margin",
+    "ConvexNetworkClassifier": "pursuit.convex_network",
     "Atoms": "pursuit.atoms",
     "FunctionAtoms": "pursuit.atoms",
     "MixedAtoms": "pursuit.atoms",

@@ -1,0 +1,88 @@
+"""Table 1 of Classification using a sparse combination of basis functions: convex networks.
+
+Source: K. Kovacs and A. Kocsor, 2006, section 4 (convex networks, CN). Fixed by the paper: tenfold
+cross-validation; kernel (x'y / (|x| |y|) + 1)^3 for SVM and CN; for CN lambda = 1, A = I, no box,
+the functions y_j K(., x_j) of all training rows; one against all where there are several classes.
+The paper's columns ANN (backpropagation, the best of five) and SVM (1-norm, without a bias, C not
+given) stand as printed; beside them scikit-learn's SVC with the same kernel, C = 1 and its bias.
+Our choice: log-loss (the paper shows two losses and does not say which was used); folds stratified
+and shuffled, three times (seeds 0, 1, 2); features standardised as the training part says; rows
+with missing values left out (4 of wpbc); monks is monks3, its training and test part together (554
+rows, attributes as numbers), as the paper names none: the others stand below.
+glass: the protocol of the paper is not known; no plain one reaches its 86 %. Both are printed: the
+accuracy of the six-class decision, and the mean accuracy of the six decisions of one against all.
+wpbc has the time of recurrence among its features, which gives the class away in part; without it
+below.
+Bound: test accuracy at most 2.5 points away from the paper's CN on every set but glass.
+"""
+
+import numpy as np
+from sklearn.svm import SVC
+
+from benchmarks.convex_network_sets import FURTHER, SETS, binary_accuracy, folds, load
+from benchmarks.timing import seconds
+from pursuit import ConvexNetworkClassifier
+from pursuit.kernels import CosinePolynomial
+
+SEEDS = (0, 1, 2)
+
+
+def run(report):
+    """Every row, then what the paper leaves open, then the bounds."""
+    names = {title: published.name for title, published in SETS.items()}
+    results = {title: measure(name) for title, name in (names | FURTHER).items()}
+    header = ["", "ANN paper", "SVM paper", "SVC", "CN paper", "CN", "CN, s a fit"]
+    for part, paper in (("train", "train"), ("test", "test")):
+        rows = [
+            [title, *(f"{value:.2f}" for value in getattr(published, paper)[:2]),
+             percent(results[title]["SVC", part]), f"{getattr(published, paper)[2]:.2f}",
+             percent(results[title]["CN", part]), f"{np.median(results[title]['seconds']):.3f}"]
+            for title, published in SETS.items()
+        ]  # fmt: skip
+        report.table(header, rows, f"Accuracy, %, {part}: mean and deviation of the repetitions")
+    rows = [
+        [title, percent(results[title]["SVC", "test"]), percent(results[title]["CN", "test"])]
+        for title in FURTHER
+    ]
+    report.table(["", "SVC", "CN"], rows, "Other readings: test accuracy, %")
+    rows = [
+        ["six classes", percent(results["glass"]["SVC", "test"]),
+         percent(results["glass"]["CN", "test"])],
+        ["mean of one against all", "", percent(results["glass"]["binary"])],
+        ["paper", "84.70", "86.23"],
+    ]  # fmt: skip
+    report.table(["glass", "SVM", "CN"], rows, "Both protocols of glass: test accuracy, %")
+    for title, published in SETS.items():
+        if title != "glass":
+            ours = 100 * np.mean(results[title]["CN", "test"])
+            away = abs(ours - published.test[2])
+            report.check(f"{title}: points away from the paper's CN", away, at_most=2.5)
+
+
+def measure(name):
+    """Accuracies, one row a repetition and one column a fold."""
+    X, y = load(name)
+    result = {(method, part): [] for method in ("SVC", "CN") for part in ("train", "test")}
+    result |= {"binary": [], "seconds": []}
+    several = len(np.unique(y)) > 2
+    for seed in SEEDS:
+        rows = {key: [] for key in result}
+        for X_train, y_train, X_test, y_test in folds(X, y, seed):
+            network = ConvexNetworkClassifier()
+            elapsed, _ = seconds(lambda n=network, X=X_train, y=y_train: n.fit(X, y))
+            svc = SVC(kernel=CosinePolynomial()).fit(X_train, y_train)
+            for method, model in (("CN", network), ("SVC", svc)):
+                rows[method, "train"].append(model.score(X_train, y_train))
+                rows[method, "test"].append(model.score(X_test, y_test))
+            rows["binary"].append(binary_accuracy(network, X_test, y_test) if several else np.nan)
+            rows["seconds"].append(elapsed)
+        for key, values in rows.items():
+            result[key].append(values)
+    print(f"  {name}: CN {percent(result['CN', 'test'])}", flush=True)
+    return {key: np.array(values) for key, values in result.items()}
+
+
+def percent(accuracies):
+    """Mean over the folds: mean and standard deviation of the repetitions."""
+    means = 100 * np.mean(accuracies, axis=1)
+    return f"{means.mean():.2f} ± {means.std(ddof=1):.2f}"
