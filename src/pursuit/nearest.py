@@ -6,9 +6,10 @@ For queries q and rows x, both less a common centre where the mean is far from z
 
 so that a block of queries costs one matrix product. Rounding moves this number by at most
 
-    err = e (|q| + |x|)^2 <= e (8 |q|^2 + 2.1 |q - x|^2),    e = (D + 4) u,
+    err = e (|q| + |x|)^2 <= e (8 |q|^2 + 2.1 |q - x|^2),
 
-for D products a row and the rounding unit u. Ranks are exact all the same:
+with e = (D + 4) u for D products a row and the rounding unit u; the second form needs no x. Ranks
+are exact all the same:
 
 1. k and a few more candidates by the product; a rank is in doubt where two neighbours in it are
    closer than 2 err. The squared distances of these rows are replaced by those of the differences
@@ -22,7 +23,7 @@ symbol       name in code    shape
 x            ``rows``        (n, D)
 q            ``queries``     (m, D)
 D            ``n_terms``     number of features, of entries where sparse
-\\-           ``found``       (m, k) int, nearest first
+             ``found``       (m, k) int, nearest first
 ===========  ==============  ================================================
 
 In at most `TREE_FEATURES` dimensions scikit-learn's k-d tree gives the candidates, and the same two
@@ -49,8 +50,8 @@ __all__ = ["NearestRows", "chunks", "gather"]
 CHUNK_BYTES = 1 << 24
 SPARE = 8
 TREE_FEATURES, TREE_ROWS = 10, 1000
-# The rows are centred where the squared mean is this many times the variance.
-FAR = 4.0
+# The rows are centred, in a copy, where the squared mean is this many times the variance.
+FAR = 0.5
 
 
 def chunks(n_rows: int, bytes_per_row: float, chunk_bytes: int = CHUNK_BYTES) -> Iterator[slice]:
@@ -116,13 +117,16 @@ class Candidates(NamedTuple):
         Indices, nearest first as far as rounding lets see.
     values : ndarray of shape (n_queries, n_candidates)
         Their squared distances, infinite for a row that is left out.
-    margins : ndarray of shape (n_queries, n_candidates)
-        How much nearer another row must seem to be nearer for certain.
+    errors : ndarray of shape (n_queries, n_candidates)
+        How far off these may be by rounding.
+    others : ndarray of shape (n_queries,)
+        No other row is nearer than this.
     """
 
     found: Array
     values: Array
-    margins: Array
+    errors: Array
+    others: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,17 +234,17 @@ class NearestRows:
         n_candidates = min(len(self), k + SPARE)
         candidates = self._by_products if self._tree is None else self._by_tree
         near = candidates(queries, n_candidates, leave_out)
-        gaps = np.diff(near.values, axis=1) <= near.margins[:, 1:]
+        close = np.diff(near.values, axis=1) <= near.errors[:, 1:] + near.errors[:, :-1]
         doubtful = np.zeros(near.values.shape, dtype=bool)
-        doubtful[:, 1:] |= gaps
-        doubtful[:, :-1] |= gaps
+        doubtful[:, 1:] |= close
+        doubtful[:, :-1] |= close
         doubtful &= np.isfinite(near.values)
+        inside = (near.values + near.errors)[:, :k].max(axis=1, initial=0.0) < near.others
         self._measure(queries, near, doubtful)
         order = np.lexsort((near.found, near.values), axis=1)[:, :k]
         found = np.take_along_axis(near.found, order, axis=1)
         if n_candidates < len(self):
-            beyond = near.values[:, -1] - near.values[:, k - 1] > near.margins[:, -1]
-            for i in np.flatnonzero(~beyond):
+            for i in np.flatnonzero(~inside):
                 found[i] = self._one_by_one(queries[i : i + 1], k, leave_out[i : i + 1])
         return found
 
@@ -253,12 +257,15 @@ class NearestRows:
     def _by_products(self, queries: Any, n_candidates: int, leave_out: Array) -> Candidates:
         """Candidates by one matrix product."""
         table, norms = self._table(queries, leave_out)
-        found = np.arange(table.shape[1])[None].repeat(len(table), axis=0)
         if n_candidates < table.shape[1]:
             found = np.argpartition(table, n_candidates - 1, axis=1)[:, :n_candidates]
+        else:
+            found = np.arange(n_candidates)[None].repeat(len(table), axis=0)
         values = np.take_along_axis(table, found, axis=1).astype(np.float64) + norms[:, None]
+        lengths = np.sqrt(norms)[:, None] + np.sqrt(self._norms[found].astype(np.float64))
         rounding = self._rounding(table.dtype)
-        return _sorted(found, values, rounding * 8.0 * norms[:, None], rounding)
+        others = (1.0 - 2.1 * rounding) * values.max(axis=1) - rounding * 8.0 * norms
+        return _candidates(found, values, rounding * lengths**2, others)
 
     def _by_tree(self, queries: Any, n_candidates: int, leave_out: Array) -> Candidates:
         """Candidates from the tree."""
@@ -266,8 +273,11 @@ class NearestRows:
         most = min(n_candidates + 1, len(self))  # one of them may be left out
         distances, found = self._tree.query(np.asarray(queries, dtype=np.float64), k=most)
         values = np.where(found == leave_out[:, None], np.inf, distances**2)
-        near = _sorted(found, values, 0.0, self._rounding(np.float64))
-        return Candidates(*(part[:, :n_candidates] for part in near))
+        order = np.argsort(values, axis=1)[:, :n_candidates]
+        values = np.take_along_axis(values, order, axis=1)
+        errors = 2.1 * self._rounding(np.float64) * np.where(np.isfinite(values), values, 0.0)
+        found = np.take_along_axis(found, order, axis=1)
+        return _candidates(found, values, errors, (values - errors)[:, -1])
 
     def _one_by_one(self, query: Any, k: int, leave_out: Array) -> Array:
         """`search` for one query among all rows that may be as near as the k-th."""
@@ -292,16 +302,15 @@ class NearestRows:
 
     def _rounding(self, dtype: Any) -> float:
         """e: a sum of D products is off by D u at most, and by 10 sqrt(D) u as good as never."""
-        n_terms = min(float(self._n_terms), 10.0 * np.sqrt(self._n_terms))
+        n_terms = min(float(self._n_terms), 10.0 * float(np.sqrt(self._n_terms)))
         return (n_terms + 4.0) * float(np.finfo(dtype).eps) / 2.0
 
 
-def _sorted(found: Array, values: Array, offset: Any, rounding: float) -> Candidates:
-    """Candidates in the order of their values, with the margins that rounding leaves."""
+def _candidates(found: Array, values: Array, errors: Array, others: Array) -> Candidates:
+    """Candidates in the order of their values."""
     order = np.argsort(values, axis=1)
-    values = np.take_along_axis(values, order, axis=1)
-    margins = 2.0 * (offset + 2.1 * rounding * np.abs(values))
-    return Candidates(np.take_along_axis(found, order, axis=1), values, margins)
+    parts = [np.take_along_axis(part, order, axis=1) for part in (found, values, errors)]
+    return Candidates(parts[0], parts[1], parts[2], others)
 
 
 def _centre(rows: Array) -> Array | None:

@@ -14,7 +14,8 @@ P. Wolfe, "Finding the nearest point in a polytope", Mathematical Programming 11
 points A are affinely independent and w is the nearest point of their affine hull, with w > 0.
 
 1. The point of the smallest g joins A; the end is where the gap is nothing but rounding.
-2. u, the nearest point of the affine hull of A: u = v / sum v with (G_AA + t 1 1') v = 1, any t > 0.
+2. u, the nearest point of the affine hull of A: u = v / sum v with (G_AA + t 1 1') v = 1, for any
+   t > 0.
 3. If u > 0, w = u; go to 1.
 4. Otherwise w moves towards u until one of its weights is 0; that point leaves A; go to 2.
 
@@ -127,7 +128,7 @@ def _gradients(grams: Array, weights: Array) -> Array:
 
 
 def _affine_weights(grams: Array, scale: Array, active: Array) -> Array:
-    """u of step 2: zero outside A."""
+    """Weights u of step 2: zero outside A."""
     size = max(int(active.sum(axis=1).max()), 1)
     places = np.argsort(~active, axis=1, kind="stable")[:, :size]
     inside = np.take_along_axis(active, places, axis=1)
@@ -197,4 +198,4 @@ def _towards(w: Array, u: Array, active: Array) -> tuple[Array, Array]:
     moved[blocked & (room <= share[:, None])] = 0.0
     np.maximum(moved, 0.0, out=moved)
     moved /= moved.sum(axis=1, keepdims=True)
-    return moved, blocked.any(axis=1)
+    return moved, np.asarray(blocked.any(axis=1))
