@@ -12,6 +12,11 @@ from pursuit.compression import (
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.image_display import VectorImageDisplay
+from pursuit.local_neighbors import (
+    ConvexKNeighborsClassifier,
+    HyperplaneKNeighborsClassifier,
+    reference_rows,
+)
 from pursuit.matching_pursuit import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -32,7 +37,9 @@ __all__ = [
     "CompressedClassifier",
     "CompressedOutlierDetector",
     "CompressedRegressor",
+    "ConvexKNeighborsClassifier",
     "GreedyNystroem",
+    "HyperplaneKNeighborsClassifier",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",
     "KernelMatchingPursuitRegressor",
@@ -57,5 +64,6 @@ __all__ = [
     "load",
     "losses",
     "model_file",
+    "reference_rows",
     "save",
 ]
