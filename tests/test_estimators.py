@@ -9,7 +9,9 @@ from pursuit import (
     CompressedClassifier,
     CompressedOutlierDetector,
     CompressedRegressor,
+    ConvexKNeighborsClassifier,
     GreedyNystroem,
+    HyperplaneKNeighborsClassifier,
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
     KernelMatchingPursuitRegressor,
@@ -81,6 +83,10 @@ ESTIMATORS = [
     CompressedRegressor(n_components=5),
     CompressedRegressor(KernelRidge(kernel="rbf"), 5, refit="least_squares"),
     CompressedOutlierDetector(n_components=5),
+    HyperplaneKNeighborsClassifier(),
+    HyperplaneKNeighborsClassifier(6, alpha=0.1),
+    HyperplaneKNeighborsClassifier(6, n_components=1),
+    ConvexKNeighborsClassifier(),
 ]
 
 WEIGHTED = (
