@@ -403,6 +403,15 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
         neighbours of themselves.
         """
         shape = (len(grid.n_neighbors), len(grid.alphas), X.shape[0], len(self.classes_))
+        values = np.empty(shape)
+        for part in blocks.row_blocks(X.shape[0], 16.0 * max(grid.n_neighbors)):
+            here = None if own is None else (own[0], own[1][part])
+            values[:, :, part] = self._block_values(X[part], grid, here)
+        return values
+
+    def _block_values(self, X: Any, grid: Grid, own: tuple[int, Array] | None) -> Array:
+        """`_values` of so many rows that the indices of all their neighbours fit in memory."""
+        shape = (len(grid.n_neighbors), len(grid.alphas), X.shape[0], len(self.classes_))
         distances = np.full(shape, np.inf)
         centroids = np.full((shape[0], *shape[2:]), np.inf)
         for code, index in enumerate(self.reference_):
