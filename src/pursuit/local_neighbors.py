@@ -120,11 +120,16 @@ class LocalRows:
     def gram(self, k: int, dtype: Any) -> Array:
         """Their Gram matrix in float64, from products in `dtype`."""
         if dtype not in self._grams:
-            tables = self.tables.astype(dtype, copy=False)
-            self._grams[dtype] = (tables @ tables.swapaxes(1, 2)).astype(np.float64)
+            self._grams[dtype] = gram_matrices(self.tables, dtype)
         whole = self._grams[dtype]
         places = np.array([*range(k), whole.shape[1] - 1])
         return whole if k + 1 == len(whole[0]) else whole[:, places[:, None], places]
+
+
+def gram_matrices(tables: Array, dtype: Any) -> Array:
+    """Gram matrix of each table in float64, from products in `dtype`."""
+    typed = tables.astype(dtype, copy=False)
+    return np.asarray((typed @ typed.swapaxes(1, 2)).astype(np.float64))
 
 
 def hyperplane_distances(
