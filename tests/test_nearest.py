@@ -70,6 +70,13 @@ def test_rows_of_which_the_products_say_nothing(rng):
     np.testing.assert_array_equal(NearestRows(rows).search(queries, 5), exact)
 
 
+def test_rows_far_from_zero_are_centred(rng, monkeypatch):
+    """Or their products would say so little that every query is compared row by row."""
+    rows = rng.normal(size=(300, 20)) + 1e6
+    monkeypatch.setattr(NearestRows, "_one_by_one", None)
+    np.testing.assert_array_equal(NearestRows(rows).search(rows, 7), plain(rows, rows, 7))
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sparse_rows(dtype, rng):
     rows = rng.normal(size=(200, 50)).astype(dtype)
@@ -97,9 +104,13 @@ def test_squared_distances_are_zero_for_copies_only(rng):
 
 
 def test_types_of_rows_and_queries_may_differ(rng):
-    rows = rng.normal(size=(100, 30)).astype(np.float32)
-    queries = rng.normal(size=(10, 30))
-    np.testing.assert_array_equal(NearestRows(rows).search(queries, 9), plain(rows, queries, 9))
+    for centre in (0.0, 1e4):
+        rows = (rng.normal(size=(100, 30)) + centre).astype(np.float32)
+        queries = rng.normal(size=(20, 30)) * 1e-3 + rows[:20]
+        found = NearestRows(rows).search(queries, 9)
+        np.testing.assert_array_equal(found, plain(rows, queries, 9))
+        narrow = NearestRows(rows.astype(np.float64)).search(rows[:20] * np.float32(1.01), 9)
+        np.testing.assert_array_equal(narrow, plain(rows, rows[:20] * np.float32(1.01), 9))
 
 
 @pytest.mark.parametrize("name", ["wide", "integers with many ties", "low dimension, a tree"])

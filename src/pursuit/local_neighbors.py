@@ -441,8 +441,10 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
                 distances[s, :, part] = self._distances(local, k, grid.alphas)
                 centroids[s, part] = local.centred(k, dtype.type)[:, -1, -1]
 
-        pair_bytes = float(dtype.itemsize * (found.shape[1] + 1) * X.shape[1])
-        blocks.in_parallel(fill, list(chunks(X.shape[0], pair_bytes, BATCH_BYTES)))
+        pair_size = float((found.shape[1] + 1) * X.shape[1])
+        parts = list(chunks(X.shape[0], dtype.itemsize * pair_size, BATCH_BYTES))
+        with blocks.blas_threads(pair_size * found.shape[1]):
+            blocks.in_parallel(fill, parts)
 
     def _outputs(self, X: Any) -> Array:
         """Decision values with one column a class."""

@@ -303,7 +303,8 @@ class NearestRows:
     def _rounding(self, dtype: Any) -> float:
         """e: a sum of D products is off by D u at most, and by 10 sqrt(D) u as good as never."""
         n_terms = min(float(self._n_terms), 10.0 * float(np.sqrt(self._n_terms)))
-        return (n_terms + 4.0) * float(np.finfo(dtype).eps) / 2.0
+        precision = max(np.finfo(dtype).eps, np.finfo(self.rows.dtype).eps)
+        return (n_terms + 4.0) * float(precision) / 2.0
 
 
 def _candidates(found: Array, values: Array, errors: Array, others: Array) -> Candidates:
