@@ -113,3 +113,29 @@ def test_scale_and_company_change_nothing(rng, route):
             rtol=1e-9,
             atol=1e-11 * factor,
         )
+
+
+def test_most_programs_end_in_blocks(rng):
+    clouds = rng.normal(size=(200, 25, 30)) + 0.3
+    grams = clouds @ clouds.swapaxes(1, 2)
+    weights = np.zeros((200, 25))
+    simplex._exchange_blocks(grams, np.einsum("bkk->bk", grams).max(axis=1), weights)
+    assert weights.any(axis=1).mean() > 0.9
+
+
+def test_a_point_that_stops_the_way_leaves(rng):
+    w, u = rng.dirichlet(np.ones(6), size=500), rng.normal(size=(500, 6))
+    u /= u.sum(axis=1, keepdims=True)
+    active = rng.random((500, 6)) < 0.8
+    w, u = w * active, u * active
+    moved, stopped = simplex._towards(w, u, active)
+    np.testing.assert_array_equal(stopped, ((u <= 0) & active).any(axis=1))
+    assert ((moved[stopped] == 0) & active[stopped]).any(axis=1).all()
+    assert (moved >= 0).all()
+    shares = np.array([min(wi[b] / (wi[b] - ui[b])) for wi, ui, b in zip(
+        w[stopped], u[stopped], ((u <= 0) & active)[stopped], strict=True)])  # fmt: skip
+    expected = w[stopped] + shares[:, None] * (u - w)[stopped]
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(moved[stopped], expected, atol=1e-12)
+    free = u[~stopped] / u[~stopped].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(moved[~stopped], free, atol=1e-12)

@@ -41,9 +41,9 @@ Steps.
    several classes, so that these are all at distance zero (a plane spanned in two dimensions, say),
    the nearest of the centroids decides: they count as that rounding error of r'r.
 
-Cost, for each of m n_classes pairs: the search, D n_c; the Gram matrix, D K^2 in the type of the
-rows; K^3 / 3 for every penalty. Small matrices are taken by batches that stay in the cache, by one
-thread a core with one BLAS thread each.
+Cost, for each of m n_classes pairs: the search, D n_c; the Gram matrix, D K^2, for HKNN in the type
+of the rows; K^3 / 3 for every penalty. Small matrices are taken by batches that stay in the cache,
+by one thread a core with one BLAS thread each.
 """
 
 from __future__ import annotations
@@ -112,6 +112,11 @@ class LocalRows:
             centred += (total[:, None] - mean)[:, None, :]
             self._centred[k, dtype] = centred
         return self._centred[k, dtype]
+
+    def radius(self, k: int) -> Array:
+        """r'r, from products that have been made before."""
+        centred: Array = self.centred(k, next(iter(self._grams)))
+        return centred[:, -1, -1]
 
     def rows(self, k: int) -> Array:
         """The nearest k of the neighbours, and the query, in float64."""
@@ -248,7 +253,7 @@ def hull_distances(local: LocalRows, k: int) -> Array:
     distances : ndarray of shape (1, B)
         In float64.
     """
-    gram = local.gram(k, local.tables.dtype.type)
+    gram = local.gram(k, np.float64)  # (P) is no convex program where products are rounded more
     to_query = gram[:, :-1, -1]
     seen = gram[:, :-1, :-1] - to_query[:, :, None] - to_query[:, None, :] + gram[:, -1:, -1:]
     distances: Array = nearest_in_hull(seen).squared_distances[None]
@@ -439,7 +444,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
             for s, size in enumerate(grid.n_neighbors):
                 k = min(size, found.shape[1])
                 distances[s, :, part] = self._distances(local, k, grid.alphas)
-                centroids[s, part] = local.centred(k, dtype.type)[:, -1, -1]
+                centroids[s, part] = local.radius(k)
 
         pair_size = float((found.shape[1] + 1) * X.shape[1])
         parts = list(chunks(X.shape[0], dtype.itemsize * pair_size, BATCH_BYTES))

@@ -35,9 +35,9 @@ A        ``active``    (B, K) bool
 t        ``scale``     (B,) the largest entry of the diagonal
 =======  ============  =========================================
 
-Where we differ. G gets K u t on its diagonal, for u the unit of rounding, so that copies of a point
-are no obstacle; the minimum of (P) moves by no more than that. Cost of a step: a product with G and
-the solution of a system of the size of A.
+Where we differ. G gets a small number, (4 K + 100) u t for u the precision, on its diagonal, so
+that copies of a point are no obstacle; the minimum of (P) moves by no more than that. Cost of a
+step: a product with G and the solution of a system of the size of A.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def nearest_in_hull(grams: Array) -> HullPoints:
     Parameters
     ----------
     grams : ndarray of shape (B, K, K)
-        Gram matrix of K points each, seen from the query.
+        Gram matrix of K points each, seen from the query, from products in float64.
 
     Returns
     -------
@@ -104,7 +104,8 @@ def nearest_in_hull(grams: Array) -> HullPoints:
     """
     n_programs, k = grams.shape[:2]
     scale = np.maximum(np.einsum("bkk->bk", grams).max(axis=1), np.finfo(np.float64).tiny)
-    ridged = grams + (k * np.finfo(np.float64).eps * scale)[:, None, None] * np.eye(k)
+    ridge = (4.0 * k + 100.0) * np.finfo(np.float64).eps * scale
+    ridged = grams + ridge[:, None, None] * np.eye(k)
     weights = np.zeros((n_programs, k))
     _exchange_blocks(ridged, scale, weights)
     _exchange_points(ridged, scale, weights)
