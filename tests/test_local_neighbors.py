@@ -125,6 +125,27 @@ def test_every_route_gives_the_same(k, clouds, monkeypatch):
         np.testing.assert_allclose(by_singular_values, default, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("route", ["_by_cholesky", "_by_eigenvalues"])
+@pytest.mark.parametrize("alpha", [0.0, 0.2])
+def test_the_fast_routes_need_no_help(route, alpha, clouds):
+    X, y, Q = clouds[0][:150], clouds[1][:150], clouds[2]  # no copies
+    options = [None] if route == "_by_cholesky" else [None, 2]
+    for n_components in options:
+        expected = reference.table(
+            X, y, Q, 6, reference.hyperplane_distance, alpha=alpha, n_components=n_components
+        )
+        for code, local in enumerate(pairs(X, y, Q, 6)):
+            centred = local.centred(6, np.float64)
+            found = getattr(pursuit.local_neighbors, route)(
+                centred, alpha, np.full(len(Q), 1e-6), n_components
+            )
+            np.testing.assert_allclose(found, expected[:, code], rtol=1e-8)
+            unsure = getattr(pursuit.local_neighbors, route)(
+                centred, alpha, np.full(len(Q), 1e3), n_components
+            )
+            assert np.isnan(unsure).all()
+
+
 def test_flat_neighborhoods_take_the_singular_values(rng):
     """Copies, collinear rows and a row that is all of them: least norm, rank by proportion."""
     direction = rng.normal(size=8)
