@@ -118,9 +118,11 @@ class LocalRows:
         centred: Array = self.centred(k, next(iter(self._grams)))
         return centred[:, -1, -1]
 
-    def rows(self, k: int) -> Array:
-        """The nearest k of the neighbours, and the query, in float64."""
-        return self.tables[:, [*range(k), -1]].astype(np.float64)
+    def rows(self, k: int, pairs: Array) -> Array:
+        """The nearest k neighbours of some pairs, and their query, in float64."""
+        places = np.array([*range(k), self.tables.shape[1] - 1])
+        rows: Array = self.tables[pairs[:, None], places].astype(np.float64)
+        return rows
 
     def gram(self, k: int, dtype: Any) -> Array:
         """Their Gram matrix in float64, from products in `dtype`."""
@@ -163,16 +165,17 @@ def hyperplane_distances(
     spectral = n_components is not None or len(alphas) > EIGEN_COST
     by_gram = _by_eigenvalues if spectral else _by_cholesky
     for dtype in dict.fromkeys((local.tables.dtype.type, np.float64)):
-        if not np.isnan(distances).any():
-            return distances
         centred = local.centred(k, dtype)
         certain = CERTAIN * _precision(dtype) ** 0.2 * np.einsum("bkk->b", centred[:, :-1, :-1])
-        for a, alpha in enumerate(alphas):
-            if alpha > 0 or k <= n_features:
-                found = by_gram(centred, alpha, certain, n_components)
-                distances[a] = np.where(np.isnan(distances[a]), found, distances[a])
+        for alpha, row in zip(alphas, distances, strict=True):
+            unknown = np.isnan(row)
+            if unknown.any() and (alpha > 0 or k <= n_features):
+                row[unknown] = by_gram(centred, alpha, certain, n_components)[unknown]
+        if not np.isnan(distances).any():
+            return distances
     pairs = np.flatnonzero(np.isnan(distances).any(axis=0))
-    distances[:, pairs] = _by_singular_values(local.rows(k)[pairs], alphas, n_components)
+    exact = _by_singular_values(local.rows(k, pairs), alphas, n_components)
+    distances[:, pairs] = np.where(np.isnan(distances[:, pairs]), exact, distances[:, pairs])
     return distances
 
 
