@@ -20,6 +20,7 @@ from pursuit import (
     ConvexKNeighborsClassifier,
     HyperplaneKNeighborsClassifier,
     KernelMatchingPursuitClassifier,
+    datasets,
     reference_rows,
 )
 from pursuit.local_neighbors import LocalRows, hull_distances, hyperplane_distances
@@ -538,8 +539,8 @@ def test_awkward_rows_and_text_labels():
 
 def test_a_slice_of_table_11_1(data_folder):
     """Every fourth test image of USPS, smoothed; the whole of it in benchmarks/papers."""
-    X, y = pursuit.datasets.load("usps", "train")
-    X_test, y_test = pursuit.datasets.load("usps", "test")
+    X, y = datasets.load("usps", "train")
+    X_test, y_test = datasets.load("usps", "test")
     parts = [part.reshape(-1, 16, 16) for part in (X[:6291], X_test[2::4])]
     smooth = [gaussian_filter(part, (0, 0.75, 0.75), mode="nearest") for part in parts]
     rows, queries = (part.reshape(len(part), -1) for part in smooth)
