@@ -148,6 +148,12 @@ def test_the_fast_routes_need_no_help(route, alpha, clouds):
             assert np.isnan(unsure).all()
 
 
+def test_a_hyperplane_that_is_the_whole_space_is_at_no_distance(clouds):
+    X, y, Q = clouds[0][:150], clouds[1][:150], clouds[2]
+    for local in pairs(X, y, Q, 13):  # 12 dimensions
+        assert (hyperplane_distances(local, 13, [0.0]) < 1e-20).all()
+
+
 def test_flat_neighborhoods_take_the_singular_values(rng):
     """Copies, collinear rows and a row that is all of them: least norm, rank by proportion."""
     direction = rng.normal(size=8)
