@@ -35,9 +35,9 @@ PAPERS = (
 # modules of one layer know each other, and no algorithm imports another.
 LAYERS = (
     ("backend", "docstrings"),
-    ("parameters", "drawing"),
+    ("parameters", "drawing", "simplex"),
     ("kernels", "losses", "stopping", "bounds", "calibration", "blocks"),
-    ("atoms", "local_covariance", "pivoting", "margin", "fitted_machines"),
+    ("atoms", "local_covariance", "pivoting", "margin", "fitted_machines", "nearest"),
     ("dictionary",),
     ("gram", "newton", "deflation", "reduction", "box_quadratic"),
     ("expansion", "evidence", "basis_matrix"),

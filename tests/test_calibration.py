@@ -8,6 +8,7 @@ from sklearn.metrics import log_loss
 
 from pursuit.calibration import (
     fit_inverse_temperature,
+    fit_temperature,
     negative_log_likelihood,
     probabilities,
 )
@@ -87,6 +88,20 @@ def test_temperature_is_bounded(n_columns, rng):
         assert_allclose(negative_log_likelihood(scale, values, codes, ones), best, atol=1e-9)
     flat = fit_inverse_temperature(np.zeros_like(perfect), codes, ones)
     assert 1e-3 <= flat <= 1e3
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 4])
+def test_no_class_is_quite_certain(n_columns, rng):
+    """The likelihood of targets 1 / (W + K) and the rest; finite where all rows are right."""
+    values, codes, weights = decisions(rng, n_columns, strength=8.0)
+    n_classes = max(2, n_columns)
+    temperature = fit_temperature(values, codes, weights)
+    targets = np.full((80, n_classes), 1.0 / (weights.sum() + n_classes))
+    targets[np.arange(80), codes] = 1.0 - (n_classes - 1) * targets[0, 0]
+    grid = temperature * np.geomspace(0.5, 2.0, 41)
+    tables = [reference.probabilities(values, t) for t in grid]
+    losses = [-(weights[:, None] * targets * np.log(table)).sum() for table in tables]
+    assert np.argmin(losses) == 20
 
 
 EXTREMES = [0.0, -0.0, 1.0, -1.0, 1e-17, -1e-17, 5e-324, 1e-300, 40.0, -40.0, 800.0, -800.0,

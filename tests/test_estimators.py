@@ -9,8 +9,10 @@ from pursuit import (
     CompressedClassifier,
     CompressedOutlierDetector,
     CompressedRegressor,
+    ConvexKNeighborsClassifier,
     ConvexNetworkClassifier,
     GreedyNystroem,
+    HyperplaneKNeighborsClassifier,
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
     KernelMatchingPursuitRegressor,
@@ -89,6 +91,10 @@ ESTIMATORS = [
     CompressedRegressor(n_components=5),
     CompressedRegressor(KernelRidge(kernel="rbf"), 5, refit="least_squares"),
     CompressedOutlierDetector(n_components=5),
+    HyperplaneKNeighborsClassifier(),
+    HyperplaneKNeighborsClassifier(6, alpha=0.1),
+    HyperplaneKNeighborsClassifier(6, n_components=1),
+    ConvexKNeighborsClassifier(),
 ]
 
 WEIGHTED = (

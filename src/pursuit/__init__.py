@@ -13,6 +13,11 @@ from pursuit.convex_network import ConvexNetworkClassifier
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.image_display import VectorImageDisplay
+from pursuit.local_neighbors import (
+    ConvexKNeighborsClassifier,
+    HyperplaneKNeighborsClassifier,
+    reference_rows,
+)
 from pursuit.matching_pursuit import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -33,8 +38,10 @@ __all__ = [
     "CompressedClassifier",
     "CompressedOutlierDetector",
     "CompressedRegressor",
+    "ConvexKNeighborsClassifier",
     "ConvexNetworkClassifier",
     "GreedyNystroem",
+    "HyperplaneKNeighborsClassifier",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",
     "KernelMatchingPursuitRegressor",
@@ -59,5 +66,6 @@ __all__ = [
     "load",
     "losses",
     "model_file",
+    "reference_rows",
     "save",
 ]

@@ -17,7 +17,12 @@ from scipy.special import expit, logsumexp, softmax
 
 from pursuit.backend import Array
 
-__all__ = ["fit_inverse_temperature", "negative_log_likelihood", "probabilities"]
+__all__ = [
+    "fit_inverse_temperature",
+    "fit_temperature",
+    "negative_log_likelihood",
+    "probabilities",
+]
 
 SMALLEST, LARGEST = 1e-3, 1e3
 SMALL_STEP = 1e-6
@@ -96,6 +101,32 @@ def fit_inverse_temperature(
         inside = iteration < 20 and low < newton < high
         scale = newton if inside else float(np.sqrt(low * high))
     return scale
+
+
+def fit_temperature(values: Array, codes: Array, weights: Array) -> float:
+    """The temperature of the highest likelihood when no class is quite certain.
+
+    As in Platt's method each class but a row's own has the probability 1 / (W + K), for K classes
+    and rows of total weight W: on rows that are separated without an error the likelihood alone
+    would ask for certainty.
+
+    Parameters
+    ----------
+    values, codes, weights
+        See `negative_log_likelihood`.
+
+    Returns
+    -------
+    temperature : float
+        1 / s.
+    """
+    n_classes = max(values.shape[1], 2)
+    doubt = weights / (weights.sum() + n_classes)
+    return 1.0 / fit_inverse_temperature(
+        np.tile(values, (n_classes, 1)),
+        np.concatenate([(codes + shift) % n_classes for shift in range(n_classes)]),
+        np.concatenate([weights - (n_classes - 1) * doubt, *[doubt] * (n_classes - 1)]),
+    )
 
 
 def probabilities(values: Array, scale: float) -> Array:

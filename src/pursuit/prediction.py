@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pursuit.backend import Array
-from pursuit.calibration import fit_inverse_temperature, probabilities
+from pursuit.calibration import fit_temperature, probabilities
 from pursuit.expansion import KernelExpansion
 from pursuit.gram import Samples
 from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
@@ -147,21 +147,9 @@ class ClassPredictor(Predictor):
         return Samples(X, Y, weights * self._class_weights[codes])
 
     def _fit_temperature(self, samples: Samples) -> None:
-        """The temperature of the highest likelihood on these rows' decision values.
-
-        As in Platt's method each class but a row's own has the probability 1 / (W + K) there, for
-        K classes and rows of total weight W: on rows that are separated without an error the
-        likelihood alone would ask for certainty.
-        """
-        codes, weights = class_codes(samples.Y), samples.weights
+        """The temperature of the highest likelihood on these rows' decision values."""
         values = self.expansion_(samples.X)
-        n_classes = len(self.classes_)
-        doubt = weights / (weights.sum() + n_classes)
-        self.temperature_ = 1.0 / fit_inverse_temperature(
-            np.tile(values, (n_classes, 1)),
-            np.concatenate([(codes + shift) % n_classes for shift in range(n_classes)]),
-            np.concatenate([weights - (n_classes - 1) * doubt, *[doubt] * (n_classes - 1)]),
-        )
+        self.temperature_ = fit_temperature(values, class_codes(samples.Y), samples.weights)
 
     def decision_function(self, X: Any) -> Array:
         """Decision values.
