@@ -19,6 +19,12 @@ from pursuit.matching_pursuit import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
+from pursuit.parzen import (
+    DensityClassifier,
+    ManifoldParzenDensity,
+    ManifoldParzenDensityCV,
+    ParzenDensity,
+)
 from pursuit.reduced_set import ReducedSetClassifier, ReducedSupportVectorClassifier
 from pursuit.relevance_vector import RelevanceVectorClassifier, RelevanceVectorRegressor
 from pursuit.sparse_kernel_cca import SparseKernelCCA
@@ -32,13 +38,17 @@ __all__ = [
     "CompressedClassifier",
     "CompressedOutlierDetector",
     "CompressedRegressor",
+    "DensityClassifier",
     "GreedyNystroem",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",
     "KernelMatchingPursuitRegressor",
     "KernelMatchingPursuitRegressorCV",
+    "ManifoldParzenDensity",
+    "ManifoldParzenDensityCV",
     "ModelFileError",
     "OrientedGaussians",
+    "ParzenDensity",
     "PursuitPathDisplay",
     "ReducedSetClassifier",
     "ReducedSupportVectorClassifier",
