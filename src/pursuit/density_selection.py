@@ -31,7 +31,7 @@ Cost. m k eigenvalue problems of size k, and one pass over the pairs of rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,10 +39,17 @@ from scipy.optimize import minimize_scalar
 
 from pursuit import blocks
 from pursuit.backend import Array
-from pursuit.local_covariance import scales
+from pursuit.local_covariance import DistinctRows, nearest_indices, scales
 from pursuit.log_density import Gaussians, Shape, log_densities, log_volumes
 
-__all__ = ["Around", "best_bandwidth", "left_out_densities"]
+__all__ = [
+    "Around",
+    "best_bandwidth",
+    "best_width",
+    "left_out_densities",
+    "neighbor_variance",
+    "rule_bandwidth",
+]
 
 # Logarithms of the variances looked at first, relative to the start.
 GRID = np.arange(-2.0, 6.0)
@@ -168,26 +175,86 @@ def best_bandwidth(gaussians: Gaussians, start: float) -> float:
     Returns
     -------
     bandwidth : float
-        The best of a grid that is extended until the best is inside, made precise around it.
+        See `best_width`.
     """
 
-    def likelihoods(logarithms: Sequence[float]) -> Array:
-        shapes = [Shape(start * float(np.exp(logarithm))) for logarithm in logarithms]
+    def likelihoods(shapes: list[Shape]) -> Array:
         return np.asarray(left_out_densities(gaussians, shapes) @ gaussians.weights)
 
-    grid = GRID
-    values = likelihoods(list(grid))
-    for _ in range(MAX_EXTENSIONS):
+    return best_width(likelihoods, start)
+
+
+def best_width(
+    scores: Callable[[list[Shape]], Array], start: float, most: int = MAX_EXTENSIONS
+) -> float:
+    """The sigma of the highest score.
+
+    Parameters
+    ----------
+    scores : callable
+        Scores of some spheres.
+    start : float
+        A first sigma^2.
+    most : int, optional
+        Largest number of further values beyond the first grid.
+
+    Returns
+    -------
+    width : float
+        The best of a grid that is extended until the best is inside, made precise around it; its
+        last value where the scores still rise.
+    """
+
+    def score(logarithms: Sequence[float]) -> Array:
+        return scores([Shape(start * float(np.exp(logarithm))) for logarithm in logarithms])
+
+    grid, values = GRID, score(list(GRID))
+    for _ in range(most):
         best = int(values.argmax())
         if 0 < best < len(grid) - 1:
             break
         further = grid[0] - 1.0 if best == 0 else grid[-1] + 1.0
         grid = np.sort(np.append(grid, further))
-        values = np.insert(values, 0 if best == 0 else len(values), likelihoods([further]))
+        values = np.insert(values, 0 if best == 0 else len(values), score([further]))
+    best = int(values.argmax())
+    if not 0 < best < len(grid) - 1:
+        return float(np.sqrt(start * np.exp(grid[best])))
     found = minimize_scalar(
-        lambda logarithm: -likelihoods([logarithm])[0],
-        bounds=(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]),
+        lambda logarithm: -score([logarithm])[0],
+        bounds=(grid[best - 1], grid[best + 1]),
         method="bounded",
         options={"xatol": 2.0 * PRECISION},
     )
     return float(np.sqrt(start * np.exp(found.x)))
+
+
+def neighbor_variance(distinct: DistinctRows) -> float:
+    """Median over the rows of the squared distance to the nearest one, for each feature.
+
+    Parameters
+    ----------
+    distinct : DistinctRows
+        At least two rows.
+    """
+    nearest = nearest_indices(distinct, np.arange(len(distinct.X)), 1)[:, 0]
+    squared = ((distinct.X[nearest] - distinct.X) ** 2).sum(axis=1)
+    return float(np.median(squared) / distinct.X.shape[1])
+
+
+def rule_bandwidth(distinct: DistinctRows, rule: str) -> float:
+    """The bandwidth of Scott's or Silverman's rule, for rows of total weight l in n dimensions.
+
+    Parameters
+    ----------
+    distinct : DistinctRows
+        At least two rows.
+    rule : {"scott", "silverman"}
+        l^(-1 / (n + 4)) or (l (n + 2) / 4)^(-1 / (n + 4)), times the root mean square of the
+        features' standard deviations.
+    """
+    weights, n_features = distinct.weights, distinct.X.shape[1]
+    shifted = distinct.X - distinct.X[0]
+    shifted -= np.average(shifted, axis=0, weights=weights)
+    variance = np.average(shifted**2, axis=0, weights=weights).mean()
+    size = weights.sum() * (1.0 if rule == "scott" else (n_features + 2) / 4.0)
+    return float(size ** (-1.0 / (n_features + 4)) * np.sqrt(variance))

@@ -48,7 +48,7 @@ centres and a few numbers for each axis, in the floating type of the rows. Arith
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -68,6 +68,7 @@ __all__ = [
     "log_densities",
     "log_volumes",
     "oriented",
+    "softmax_means",
     "spheres",
     "truncated",
 ]
@@ -349,24 +350,76 @@ def log_densities(
     array([[-1.4189]])
     """
     values = np.empty((len(shapes), len(X)))
+
+    def store(rows: slice, sums: list[LogSum]) -> None:
+        values[:, rows] = [total.value for total in sums]
+
+    _gather(gaussians, X, shapes, left_out, store)
+    return values
+
+
+def softmax_means(
+    gaussians: Gaussians,
+    values: Array,
+    X: Array,
+    shapes: Sequence[Shape],
+    left_out: Array | None = None,
+) -> Array:
+    """Means of values of the centres, weighted by their shares of the density of a row.
+
+    Parameters
+    ----------
+    gaussians : Gaussians
+        The mixture.
+    values : ndarray of shape (n_centres, n_values)
+        Values.
+    X, shapes, left_out
+        See `log_densities`.
+
+    Returns
+    -------
+    means : ndarray of shape (n_shapes, n_rows, n_values)
+        The mean by weight alone at a row where no density is a number.
+    """
+    means = np.empty((len(shapes), len(X), values.shape[1]))
+    plain = gaussians.weights @ values
+
+    def store(rows: slice, sums: list[LogSum]) -> None:
+        for mean, found in zip(means, sums, strict=True):
+            known = found.total > 0
+            mean[rows] = plain
+            mean[rows][known] = (found.moments[:, known] / found.total[known]).T
+
+    _gather(gaussians, X, shapes, left_out, store, values)
+    return means
+
+
+def _gather(
+    gaussians: Gaussians,
+    X: Array,
+    shapes: Sequence[Shape],
+    left_out: Array | None,
+    store: Callable[[slice, list[LogSum]], None],
+    values: Array | None = None,
+) -> None:
+    """Sums over the centres, given to `store` for a chunk of rows at a time."""
     if not len(X):
-        return values
+        return
     centres = _Centres(gaussians, shapes)
-    chunks = _chunks(len(X), len(gaussians.centres))
+    n_values = 0 if values is None else values.shape[1]
 
     def fill(rows: slice) -> None:
         shifted = _shifted(gaussians, X[rows])
-        sums = [LogSum(len(shifted)) for _ in shapes]
+        sums = [LogSum(len(shifted), n_values) for _ in shapes]
         for part, terms in centres.terms(shifted):
             if left_out is not None:
                 _leave_out(terms, left_out[part], rows)
             for total, block in zip(sums, terms, strict=True):
-                total.add(block)
-        values[:, rows] = [total.value for total in sums]
+                total.add(block, None if values is None else values[part])
+        store(rows, sums)
 
     with blocks.blas_threads(0.0):
-        blocks.in_parallel(fill, chunks)
-    return values
+        blocks.in_parallel(fill, _chunks(len(X), len(gaussians.centres)))
 
 
 def _chunks(n_rows: int, n_centres: int) -> list[slice]:

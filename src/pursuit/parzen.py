@@ -40,7 +40,6 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -50,7 +49,13 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from pursuit import blocks
 from pursuit.backend import Array
 from pursuit.calibration import probabilities
-from pursuit.density_selection import Around, best_bandwidth, left_out_densities
+from pursuit.density_selection import (
+    Around,
+    best_bandwidth,
+    left_out_densities,
+    neighbor_variance,
+    rule_bandwidth,
+)
 from pursuit.kernels import is_precomputed, resolve_kernel
 from pursuit.local_covariance import DistinctRows, distinct_rows, nearest_indices
 from pursuit.log_density import Gaussians, Shape, draw, log_densities, oriented, spheres, truncated
@@ -259,24 +264,6 @@ class ParzenDensity(_Mixture):
         return Shape(self.bandwidth_**2)
 
 
-def neighbor_variance(distinct: DistinctRows) -> float:
-    """Median over the rows of the squared distance to the nearest one, for each feature."""
-    nearest = nearest_indices(distinct, np.arange(len(distinct.X)), 1)[:, 0]
-    squared = ((distinct.X[nearest] - distinct.X) ** 2).sum(axis=1)
-    return float(np.median(squared) / distinct.X.shape[1])
-
-
-def rule_bandwidth(distinct: DistinctRows, rule: str) -> float:
-    """The bandwidth of Scott's or Silverman's rule."""
-    X, weights = distinct.X, distinct.weights
-    n_features, total = X.shape[1], weights.sum()
-    shifted = X - X[0]
-    variance = np.average((shifted - np.average(shifted, axis=0, weights=weights)) ** 2,
-                          axis=0, weights=weights)  # fmt: skip
-    size = total if rule == "scott" else total * (n_features + 2) / 4.0
-    return float(size ** (-1.0 / (n_features + 4)) * np.sqrt(variance.mean()))
-
-
 class _Oriented(_Mixture):
     """What manifold Parzen windows and the search for their parameters share."""
 
@@ -441,11 +428,11 @@ class ManifoldParzenDensityCV(_Oriented):
 
     Parameters
     ----------
-    n_neighbors : sequence of int, default (5, 10, 20)
+    n_neighbors : int or sequence of int, default (5, 10, 20)
         Values of k.
-    n_components : sequence of int, default (0, 1, 2, 3)
+    n_components : int or sequence of int, default (0, 1, 2, 3)
         Values of d.
-    noise_variance : sequence of float or None, default None
+    noise_variance : float, sequence of float or None, default None
         Values of sigma^2. None: the median squared distance of the nearest rows, over n, times
         4^-8, 4^-7, ..., 4.
     neighborhood : "hard", str, Kernel or callable, default "hard"
@@ -521,52 +508,56 @@ class ManifoldParzenDensityCV(_Oriented):
         ValueError
             If a parameter or the data are invalid; the message names it.
         """
-        self._check_grids()
+        ks, ds = self._grids()
         distinct, spherical = self._read(X, sample_weight)
         if len(distinct.X) == 1:
             raise ValueError("X has 1 sample or equal rows alone: a search needs different rows")
         if X_val is not None:
             X_val = validate_data(self, X_val, reset=False, dtype=FLOATS)
         self.noise_variances_ = self._noise_values(distinct)
-        shapes = [Shape(float(v), int(d)) for d in self.n_components for v in self.noise_variances_]
-        around = self._neighbors_around(distinct, max(self.n_neighbors))
-        fits = [self._fit(spherical, around, int(k)) for k in self.n_neighbors]
-        scores = [self._scores(*fit, shapes, X_val) for fit in fits]
-        grid = (len(fits), len(self.n_components), len(self.noise_variances_))
-        self.scores_ = np.reshape(scores, grid)
+        shapes = [Shape(float(v), int(d)) for d in ds for v in self.noise_variances_]
+        around = self._neighbors_around(distinct, max(ks))
+        fits = [self._fit(spherical, around, k, max(ds)) for k in ks]
+        grid = (len(ks), len(ds), len(self.noise_variances_))
+        self.scores_ = np.reshape([self._scores(*fit, shapes, X_val) for fit in fits], grid)
         best = np.unravel_index(int(self.scores_.argmax()), grid)
         self.best_score_ = float(self.scores_[best])
-        self.n_neighbors_ = int(self.n_neighbors[best[0]])
-        self.n_components_ = int(self.n_components[best[1]])
+        self.n_neighbors_, self.n_components_ = int(ks[best[0]]), int(ds[best[1]])
         self.noise_variance_ = float(self.noise_variances_[best[2]])
         self.gaussians_ = truncated(fits[best[0]][0], self.n_components_)
         return self
 
-    def _check_grids(self) -> None:
-        """Raise one error that names the first parameter out of range."""
+    def _grids(self) -> tuple[list[int], list[int]]:
+        """Values of k and d; one error that names the first parameter out of range."""
+        grids = {}
         for name, least in (("n_neighbors", 1), ("n_components", 0), ("noise_variance", None)):
             values = getattr(self, name)
             if values is None and least is None:
                 continue
-            if np.ndim(values) != 1 or not len(values):
-                raise ValueError(f"{name} must be a sequence of values, got {values!r}")
+            values = [values] if np.ndim(values) == 0 else list(values)
+            if not values:
+                raise ValueError(f"{name} must hold a value, got {getattr(self, name)!r}")
             for value in values:
                 if least is None:
                     check_real(name, value, above=True)
                 else:
                     check_integer(name, value, least)
+            grids[name] = values
         self._check_neighborhood()
+        return grids["n_neighbors"], grids["n_components"]
 
     def _noise_values(self, distinct: DistinctRows) -> Array:
         """Values of sigma^2 to try."""
         if self.noise_variance is None:
             return np.asarray(neighbor_variance(distinct) * NOISE_GRID)
-        return np.array(self.noise_variance, dtype=np.float64)
+        return np.atleast_1d(np.asarray(self.noise_variance, dtype=np.float64))
 
-    def _fit(self, spherical: Gaussians, around: Around, k: int) -> tuple[Gaussians, Around]:
-        """The axes from k neighbours, as many as any d wants, and where they come from."""
+    def _fit(
+        self, spherical: Gaussians, around: Around, k: int, d: int
+    ) -> tuple[Gaussians, Around]:
+        """As many axes from k neighbours, and where they come from."""
         near, weights = around.neighbors, around.weights
-        least, d = float(self.noise_variances_.min()), int(max(self.n_components))
+        least = float(self.noise_variances_.min())
         gaussians = oriented(spherical, near[:, :k], weights[:, :k], d, least)
         return gaussians, Around(near[:, : k + 1], weights[:, : k + 1], min(k, around.k))
 
@@ -756,7 +747,7 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         return probabilities(self._decisions(X), 1.0)
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the class probabilities, exact where these are too small for a number.
+        """Logarithms of the class probabilities; -inf where one is too small for a number.
 
         Parameters
         ----------
@@ -766,8 +757,23 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         logarithms : ndarray of shape (n_samples, n_classes)
-            Minus their mean at the true classes is the ANCLL of the thesis.
+            Columns in the order of ``classes_``.
         """
-        joint = self._joint(X)
-        logarithms: Array = joint - logsumexp(joint, axis=1, keepdims=True)
-        return logarithms
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Log p(x | c) p(c), which no class is too improbable for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            Less their log-sum-exp over the classes they are log p(c | x), whose mean at the true
+            classes is minus the ANCLL of the thesis.
+        """
+        return self._joint(X)
