@@ -28,6 +28,7 @@ PAPERS = (
     "convex_network",
     "local_neighbors",
     "parzen",
+    "local_gaussian",
     "classical",
 )
 
@@ -49,7 +50,7 @@ LAYERS = (
     ("folds",),
     ("path_estimator", "landmarks"),
     PAPERS,
-    ("displays", "image_display", "datasets", "tables", "value_tree"),
+    ("displays", "image_display", "density_display", "datasets", "tables", "value_tree"),
     ("model_file",),
     ("__init__",),
     ("table_model", "machine_file"),
@@ -66,7 +67,7 @@ RUNTIME = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # Everything else that may be imported, and the modules that may do so.
 HOMES = {
     "torch": {"backend"},
-    "matplotlib": {"image_display", "displays", "drawing"},
+    "matplotlib": {"image_display", "density_display", "displays", "drawing"},
     "argparse": {"cli"},
     "click": {"cli"},
     "typer": {"cli"},

@@ -3,15 +3,18 @@
 from importlib.metadata import version
 
 from pursuit import bounds, dictionary, displays, kernels, losses, model_file
+from pursuit.classical import KernelCentroidClassifier, NadarayaWatsonRegressor
 from pursuit.compression import (
     CompressedClassifier,
     CompressedOutlierDetector,
     CompressedRegressor,
     compress,
 )
+from pursuit.density_display import DensityDisplay
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.image_display import VectorImageDisplay
+from pursuit.local_gaussian import LocalGaussianDensity
 from pursuit.matching_pursuit import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -39,14 +42,18 @@ __all__ = [
     "CompressedOutlierDetector",
     "CompressedRegressor",
     "DensityClassifier",
+    "DensityDisplay",
     "GreedyNystroem",
+    "KernelCentroidClassifier",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",
     "KernelMatchingPursuitRegressor",
     "KernelMatchingPursuitRegressorCV",
+    "LocalGaussianDensity",
     "ManifoldParzenDensity",
     "ManifoldParzenDensityCV",
     "ModelFileError",
+    "NadarayaWatsonRegressor",
     "OrientedGaussians",
     "ParzenDensity",
     "PursuitPathDisplay",
