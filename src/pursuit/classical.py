@@ -95,8 +95,8 @@ class NadarayaWatsonRegressor(RegressorMixin, BaseEstimator):
     >>> X = rng.uniform(-3, 3, size=(300, 1))
     >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=300)
     >>> model = NadarayaWatsonRegressor().fit(X, y)
-    >>> round(model.bandwidth_, 1), model.predict([[0.0], [1.5]]).round(1)
-    (0.2, array([0., 1.]))
+    >>> round(model.bandwidth_, 2), model.predict([[0.0], [1.5]]).round(1)
+    (0.09, array([0., 1.]))
     """
 
     def __init__(self, bandwidth: float | str = "loo") -> None:
