@@ -80,6 +80,8 @@ CHUNK_ROWS = 256
 BLOCK_BYTES = 1 << 20
 # Bytes of the inner products of one chunk with all centres.
 INNER_BYTES = 1 << 26
+# Powers of e below this one count as it does.
+LOWEST_POWER = -700.0
 # The shift is the median of about this many centres.
 SHIFT_ROWS = 256
 
@@ -151,15 +153,18 @@ class LogSum:
     def add(self, terms: Array, values: Array | None = None) -> None:
         """Add a block of terms of shape (n_terms, n_columns), which is overwritten."""
         top = np.maximum(self.largest, terms.max(axis=0, initial=-np.inf))
-        origin = np.where(top > -np.inf, top, 0.0)
+        some = top > -np.inf
+        origin = np.where(some, top, 0.0)
         fade = np.exp(self.largest - origin)
         terms -= origin
+        # Far below, the exponential function is slow, and its values are nothing beside 1.
+        np.maximum(terms, LOWEST_POWER, out=terms)
         np.exp(terms, out=terms)
         self.total *= fade
-        self.total += terms.sum(axis=0)
+        self.total += terms.sum(axis=0) * some
         if values is not None:
             self.moments *= fade
-            self.moments += values.T @ terms
+            self.moments += (values.T @ terms) * some
         self.largest = top
 
     @property
