@@ -36,7 +36,7 @@ PAPERS = (
 # modules of one layer know each other, and no algorithm imports another.
 LAYERS = (
     ("backend", "docstrings"),
-    ("parameters", "drawing"),
+    ("parameters", "drawing", "leaves"),
     ("kernels", "losses", "stopping", "bounds", "calibration", "blocks"),
     ("atoms", "local_covariance", "pivoting", "margin", "fitted_machines"),
     ("dictionary", "log_density"),

@@ -15,6 +15,7 @@ from pursuit.log_density import (
     draw,
     log_densities,
     oriented,
+    softmax_means,
     spheres,
     truncated,
 )
@@ -178,6 +179,52 @@ def test_blocks_and_threads_change_nothing(n, k, rng, monkeypatch):
     monkeypatch.setattr(log_density, "CHUNK_ROWS", 17)
     monkeypatch.setattr(blocks, "n_threads", lambda: 3)
     assert_allclose(log_densities(gaussians, X, shapes), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "k", "d"), [(1, 5, 0), (2, 5, 0), (2, 5, 1), (6, 4, 2)])
+@pytest.mark.parametrize("noise", [1e-4, 10.0])
+def test_far_groups_change_nothing(n, k, d, noise, rng, monkeypatch):
+    X, weights = cloud(rng, 300, n)
+    X[150:] += 100.0
+    gaussians = fitted(X, weights, k, d, noise)
+    left_out = np.column_stack([np.arange(300), (np.arange(300) + 5) % 300])
+    queries = gaussians.centres + 0.01
+    values = rng.normal(size=(300, 2))
+    shapes = [Shape(noise, d), Shape(2 * noise, 0)]
+
+    def results():
+        yield log_densities(gaussians, queries, shapes)
+        yield log_densities(gaussians, queries, shapes, left_out)
+        yield softmax_means(gaussians, values, queries, shapes, left_out)
+
+    expected = list(results())
+    monkeypatch.setattr(log_density, "LEAST_GROUPED", 10)
+    monkeypatch.setattr(log_density, "GROUP_ROWS", 9)
+    looked_at = []
+    plain = log_density._Centres._distances
+
+    def watched(self, part, *rest):
+        looked_at.append(len(self.rows[part]))
+        return plain(self, part, *rest)
+
+    monkeypatch.setattr(log_density._Centres, "_distances", watched)
+    for found, wanted in zip(results(), expected, strict=True):
+        assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+    full = 3 * 300 * len(log_density.leaves(queries, 9))
+    if noise < 1.0:
+        assert sum(looked_at) < (0.3 if d == 0 else 0.6) * full
+
+
+def test_softmax_means(rng):
+    X, weights = cloud(rng, 50, 3)
+    values = rng.normal(size=(50, 2))
+    found = softmax_means(spheres(X, weights), values, X[:7] + 0.1, [Shape(0.2), Shape(1.0)])
+    for noise, means in zip((0.2, 1.0), found, strict=True):
+        squared = ((X[:7, None] + 0.1 - X) ** 2).sum(axis=2)
+        terms = weights * np.exp(-squared / (2 * noise))
+        assert_allclose(means, terms @ values / terms.sum(axis=1, keepdims=True), rtol=1e-10)
+    far = softmax_means(spheres(X, weights), values, np.full((1, 3), 1e200), [Shape(1.0)])
+    assert_allclose(far[0, 0], weights @ values / weights.sum())
 
 
 def test_no_rows():

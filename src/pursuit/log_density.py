@@ -39,6 +39,10 @@ Accuracy. Inner products of rows measured from a median lose eps |x|^2 / sigma^2
 is above `SAFE`, distances are formed from differences and the axes are used. With all
 n axes (d = n <= k) nothing cancels: q_i = sum_j (u_ij'(x - x_i))^2 / lambda_ij.
 
+Of few features and many rows, centres and rows are cut into compact groups, and for a group of rows
+the centres are summed from the nearest group on, until all others together could add no more than
+e^-36 of any sum: with small sigma^2 most pairs are never looked at, and no digit changes.
+
 Where we differ. The printed algorithm has d log(2 pi) for n log(2 pi), adds sigma^2 twice and
 divides s^2 by l in place of k; the above is eq. 13.2 and 13.3.
 
@@ -58,6 +62,7 @@ from sklearn.utils.extmath import row_norms
 
 from pursuit import blocks
 from pursuit.backend import Array
+from pursuit.leaves import box_distances, boxes, leaves
 from pursuit.local_covariance import leading_axes, leading_mixtures
 
 __all__ = [
@@ -80,10 +85,16 @@ CHUNK_ROWS = 256
 BLOCK_BYTES = 1 << 20
 # Bytes of the inner products of one chunk with all centres.
 INNER_BYTES = 1 << 26
+# With at most so many features and at least so many rows and centres, both are grouped, and far
+# groups left out that add less than this power of e.
+FEW_FEATURES, LEAST_GROUPED, GROUP_ROWS, NEGLIGIBLE = 8, 1000, 128, 36.0
 # Powers of e below this one count as it does.
 LOWEST_POWER = -700.0
 # The shift is the median of about this many centres.
 SHIFT_ROWS = 256
+
+
+Rows = slice | Array
 
 
 class Shape(NamedTuple):
@@ -356,7 +367,7 @@ def log_densities(
     """
     values = np.empty((len(shapes), len(X)))
 
-    def store(rows: slice, sums: list[LogSum]) -> None:
+    def store(rows: Rows, sums: list[LogSum]) -> None:
         values[:, rows] = [total.value for total in sums]
 
     _gather(gaussians, X, shapes, left_out, store)
@@ -389,11 +400,11 @@ def softmax_means(
     means = np.empty((len(shapes), len(X), values.shape[1]))
     plain = gaussians.weights @ values
 
-    def store(rows: slice, sums: list[LogSum]) -> None:
+    def store(rows: Rows, sums: list[LogSum]) -> None:
         for mean, found in zip(means, sums, strict=True):
             known = found.total > 0
-            mean[rows] = plain
-            mean[rows][known] = (found.moments[:, known] / found.total[known]).T
+            some = found.moments / np.where(known, found.total, 1.0)
+            mean[rows] = np.where(known[:, None], some.T, plain)
 
     _gather(gaussians, X, shapes, left_out, store, values)
     return means
@@ -404,31 +415,35 @@ def _gather(
     X: Array,
     shapes: Sequence[Shape],
     left_out: Array | None,
-    store: Callable[[slice, list[LogSum]], None],
+    store: Callable[[Rows, list[LogSum]], None],
     values: Array | None = None,
 ) -> None:
     """Sums over the centres, given to `store` for a chunk of rows at a time."""
     if not len(X):
         return
-    centres = _Centres(gaussians, shapes)
+    chunks = _chunks(gaussians, X)
+    centres = _Centres(gaussians, shapes, isinstance(chunks[0], np.ndarray))
     n_values = 0 if values is None else values.shape[1]
 
-    def fill(rows: slice) -> None:
+    def fill(rows: Rows) -> None:
         shifted = _shifted(gaussians, X[rows])
         sums = [LogSum(len(shifted), n_values) for _ in shapes]
-        for part, terms in centres.terms(shifted):
+        for part, terms in centres.terms(shifted, sums):
             if left_out is not None:
-                _leave_out(terms, left_out[part], rows)
+                _leave_out(terms, left_out[part], np.arange(len(X))[rows])
             for total, block in zip(sums, terms, strict=True):
                 total.add(block, None if values is None else values[part])
         store(rows, sums)
 
     with blocks.blas_threads(0.0):
-        blocks.in_parallel(fill, _chunks(len(X), len(gaussians.centres)))
+        blocks.in_parallel(fill, chunks)
 
 
-def _chunks(n_rows: int, n_centres: int) -> list[slice]:
-    """Slices of rows, equally many for each thread."""
+def _chunks(gaussians: Gaussians, X: Array) -> list[Any]:
+    """Chunks of rows: that lie together where it pays, else slices equally many for each thread."""
+    n_rows, (n_centres, n_features) = len(X), gaussians.centres.shape
+    if n_features <= FEW_FEATURES and min(n_rows, n_centres) >= LEAST_GROUPED:
+        return leaves(np.asarray(X, dtype=np.float64), GROUP_ROWS)
     most = max(16, min(CHUNK_ROWS, INNER_BYTES // (8 * n_centres)))
     threads = blocks.n_threads()
     number = threads * max(1, -(-n_rows // (threads * most)))
@@ -436,18 +451,18 @@ def _chunks(n_rows: int, n_centres: int) -> list[slice]:
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
-def _leave_out(terms: list[Array], left_out: Array, rows: slice) -> None:
-    """Take the terms of some pairs of centre and row away."""
-    inside = (left_out >= rows.start) & (left_out < rows.stop)
-    centre, place = np.nonzero(inside)
+def _leave_out(terms: list[Array], left_out: Array, rows: Array) -> None:
+    """Take the terms of some pairs of centre and row away; `rows` is increasing."""
+    place = np.minimum(np.searchsorted(rows, left_out), len(rows) - 1)
+    centre, column = np.nonzero(rows[place] == left_out)
     for block in terms:
-        block[centre, left_out[centre, place] - rows.start] = -np.inf
+        block[centre, place[centre, column]] = -np.inf
 
 
 class _Centres:
     """What all chunks of rows share: shifted centres, their norms, constants of the terms."""
 
-    def __init__(self, gaussians: Gaussians, shapes: Sequence[Shape]) -> None:
+    def __init__(self, gaussians: Gaussians, shapes: Sequence[Shape], grouped: bool) -> None:
         self.gaussians = gaussians
         self.shapes = shapes
         self.d = min(max(shape.n_components for shape in shapes), gaussians.n_axes)
@@ -455,21 +470,48 @@ class _Centres:
         self.norms = row_norms(self.rows, squared=True)
         self.constants = [_constants(gaussians, shape) for shape in shapes]
         self.least_noise = min(shape.noise_variance for shape in shapes)
+        self.groups = leaves(self.rows, GROUP_ROWS) if grouped else None
+        if self.groups is not None:
+            self.low, self.high = boxes(self.rows, self.groups)
 
-    def terms(self, X: Array) -> Iterator[tuple[slice, list[Array]]]:
-        """Blocks of centres, with log pi_i N(x; x_i, C_i) of shape (n_block, n_rows) a shape."""
+    def terms(self, X: Array, sums: list[LogSum]) -> Iterator[tuple[Rows, list[Array]]]:
+        """Blocks of centres, with log pi_i N(x; x_i, C_i) of shape (n_block, n_rows) a shape.
+
+        `sums` are those so far: groups of centres that cannot change them are left out.
+        """
+        groups = self._slices(len(X)) if self.groups is None else self._near_groups(X, sums)
         X = np.ascontiguousarray(X.T)
         norms = np.einsum("nr,nr->r", X, X)
         exact = _loss(float(norms.max()), self.least_noise) > SAFE
-        near = self.gaussians.neighbors
-        inner = self._inner(X) if near is not None and self.d else None
-        width = 2 + self.d + (0 if near is None or not self.d else near.shape[1] + 2)
-        size = max(1, BLOCK_BYTES // (8 * X.shape[1] * width))
-        for start in range(0, len(self.rows), size):
-            part = slice(start, start + size)
+        inner = self._inner(X) if self.gaussians.neighbors is not None and self.d else None
+        for part in groups:
             distances = self._distances(part, X, norms, exact)
             squares = self._squares(part, X, inner)
             yield part, [self._block(part, i, distances, squares) for i in range(len(self.shapes))]
+
+    def _slices(self, n_rows: int) -> Iterator[Rows]:
+        """Blocks whose numbers stay in the cache."""
+        near = self.gaussians.neighbors
+        width = 2 + self.d + (0 if near is None or not self.d else near.shape[1] + 2)
+        size = max(1, BLOCK_BYTES // (8 * n_rows * width))
+        for start in range(0, len(self.rows), size):
+            yield slice(start, start + size)
+
+    def _near_groups(self, X: Array, sums: list[LogSum]) -> Iterator[Rows]:
+        """Groups from the nearest on, until the others add less than rounding to every sum."""
+        groups = self.groups or []
+        distances = box_distances(X, self.low, self.high)
+        log_weights, variances = np.log(self.gaussians.weights), self.gaussians.variances
+        # No Gaussian is higher at its centre, or wider.
+        peaks = [float((constants - log_weights).max()) for constants in self.constants]
+        widths = [noise + float(variances[:, :d].max(initial=0.0)) for noise, d in self.shapes]
+        for g in np.argsort(distances, kind="stable"):
+            if all(
+                peak - 0.5 * distances[g] / width < total.largest.min() - NEGLIGIBLE
+                for peak, width, total in zip(peaks, widths, sums, strict=True)
+            ):
+                return
+            yield groups[g]
 
     def _inner(self, X: Array) -> Array:
         """Inner products of all centres with the rows, and a row of ones."""
@@ -477,7 +519,7 @@ class _Centres:
         np.matmul(self.rows, X, out=inner[:-1])
         return inner
 
-    def _distances(self, part: slice, X: Array, norms: Array, exact: bool) -> Array:
+    def _distances(self, part: Rows, X: Array, norms: Array, exact: bool) -> Array:
         """|x - x_i|^2, from differences where products would lose too much."""
         if exact:
             return np.asarray(cdist(self.rows[part], X.T, "sqeuclidean"))
@@ -487,7 +529,7 @@ class _Centres:
         distances += norms
         return np.asarray(np.maximum(distances, 0.0, out=distances))
 
-    def _squares(self, part: slice, X: Array, inner: Array | None) -> Array | None:
+    def _squares(self, part: Rows, X: Array, inner: Array | None) -> Array | None:
         """Squared projections (n_block, d, n_rows): on u_ij, or on s_ij u_ij."""
         g, d = self.gaussians, self.d
         if not d:
@@ -503,14 +545,14 @@ class _Centres:
             mixing[..., :-2] = factors
             mixing[..., -2] = -mixing[..., :-2].sum(axis=2)
             mixing[..., -1] = -offsets[:, :d]
-            own = np.arange(part.start, part.start + len(factors))[:, None]
+            own = np.arange(len(self.rows))[part, None]
             ones = np.full_like(own, len(self.rows))
             places = np.hstack([g.neighbors[part], own, ones])
             along = mixing @ inner[places] if inner is not None else mixing
         along *= along
         return along
 
-    def _block(self, part: slice, i: int, distances: Array, squares: Array | None) -> Array:
+    def _block(self, part: Rows, i: int, distances: Array, squares: Array | None) -> Array:
         """The terms of one shape."""
         noise, d = self.shapes[i].noise_variance, min(self.shapes[i].n_components, self.d)
         if squares is None or d == 0:
@@ -520,7 +562,7 @@ class _Centres:
         terms += self.constants[i][part, None]
         return terms
 
-    def _forms(self, part: slice, noise: float, d: int, distances: Array, squares: Array) -> Array:
+    def _forms(self, part: Rows, noise: float, d: int, distances: Array, squares: Array) -> Array:
         """q_i of each row."""
         g = self.gaussians
         spread = noise + g.variances[part]
