@@ -17,6 +17,7 @@ neighbours of x_i   ``neighbors``               (m, k) rows of X
 w_j                 ``weights``                 (m, k)
 u_1, ..., u_d       ``axes``                    (m, d, D), orthonormal
 s_1^2, ..., s_d^2   ``variances``               (m, d), decreasing
+a_1, ..., a_d       ``mixing``                  (m, d, k), s_j u_j = sum_k a_jk (x_k - x_i)
 ==================  ==========================  ==========================================
 
 With weights of one these are the k nearest rows of the thesis. Any other weights of neighbours
@@ -24,7 +25,8 @@ go as well, those of a kernel for soft neighbourhoods: see `leading_axes`.
 
 Where we differ. Equal rows are merged and their weights added, so that a weight of 2 is the row
 twice, and neighbours are always *different* rows: copies of one row do not make a neighbourhood
-flat. Cost: the search, and a thin singular value decomposition of a k x D matrix a centre.
+flat. Cost: the search, and a thin singular value decomposition of a k x D matrix a centre, or
+(`leading_mixtures`) an eigenvalue problem of size k.
 """
 
 from __future__ import annotations
