@@ -131,10 +131,10 @@ def test_far_away_rows_and_outliers_are_finite(rng):
     assert_allclose(found[:3], expected, rtol=1e-7)
 
 
-def test_a_query_beyond_the_range_of_numbers_has_no_density():
-    found = log_densities(
-        spheres(np.ones((2, 2)), np.ones(2)), np.full((1, 2), 1e200), [Shape(1.0)]
-    )
+@pytest.mark.parametrize(("n", "k", "d"), [(2, 5, 0), (2, 5, 1), (2, 5, 2), (20, 5, 3), (6, 9, 3)])
+def test_a_query_beyond_the_range_of_numbers_has_no_density(n, k, d, rng):
+    gaussians = fitted(*cloud(rng, 30, n), k, d, 0.01)
+    found = log_densities(gaussians, np.full((1, n), 1e200), [Shape(0.01, d)])
     assert_array_equal(found, -np.inf)
 
 

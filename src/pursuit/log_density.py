@@ -85,9 +85,9 @@ CHUNK_ROWS = 256
 BLOCK_BYTES = 1 << 20
 # Bytes of the inner products of one chunk with all centres.
 INNER_BYTES = 1 << 26
-# With at most so many features and at least so many rows and centres, both are grouped, and far
-# groups left out that add less than this power of e.
-FEW_FEATURES, LEAST_GROUPED, GROUP_ROWS, NEGLIGIBLE = 8, 1000, 128, 36.0
+# With at most so many features and at least so many rows and centres, both are grouped if groups
+# are far from each other as a rule, and those left out that add less than this power of e.
+FEW_FEATURES, LEAST_GROUPED, GROUP_ROWS, SOME_GROUPS, NEGLIGIBLE = 8, 1000, 128, 16, 36.0
 # Powers of e below this one count as it does.
 LOWEST_POWER = -700.0
 # The shift is the median of about this many centres.
@@ -421,10 +421,11 @@ def _gather(
     """Sums over the centres, given to `store` for a chunk of rows at a time."""
     if not len(X):
         return
-    chunks = _chunks(gaussians, X)
-    centres = _Centres(gaussians, shapes, isinstance(chunks[0], np.ndarray))
+    centres = _Centres(gaussians, shapes, len(X))
+    chunks = _chunks(len(X), len(centres.rows)) if centres.groups is None else leaves(X, GROUP_ROWS)
     n_values = 0 if values is None else values.shape[1]
 
+    @np.errstate(over="ignore", invalid="ignore")  # rows beyond the squares of numbers
     def fill(rows: Rows) -> None:
         shifted = _shifted(gaussians, X[rows])
         sums = [LogSum(len(shifted), n_values) for _ in shapes]
@@ -439,11 +440,8 @@ def _gather(
         blocks.in_parallel(fill, chunks)
 
 
-def _chunks(gaussians: Gaussians, X: Array) -> list[Any]:
-    """Chunks of rows: that lie together where it pays, else slices equally many for each thread."""
-    n_rows, (n_centres, n_features) = len(X), gaussians.centres.shape
-    if n_features <= FEW_FEATURES and min(n_rows, n_centres) >= LEAST_GROUPED:
-        return leaves(np.asarray(X, dtype=np.float64), GROUP_ROWS)
+def _chunks(n_rows: int, n_centres: int) -> list[Any]:
+    """Slices of rows, equally many for each thread."""
     most = max(16, min(CHUNK_ROWS, INNER_BYTES // (8 * n_centres)))
     threads = blocks.n_threads()
     number = threads * max(1, -(-n_rows // (threads * most)))
@@ -462,7 +460,7 @@ def _leave_out(terms: list[Array], left_out: Array, rows: Array) -> None:
 class _Centres:
     """What all chunks of rows share: shifted centres, their norms, constants of the terms."""
 
-    def __init__(self, gaussians: Gaussians, shapes: Sequence[Shape], grouped: bool) -> None:
+    def __init__(self, gaussians: Gaussians, shapes: Sequence[Shape], n_rows: int) -> None:
         self.gaussians = gaussians
         self.shapes = shapes
         self.d = min(max(shape.n_components for shape in shapes), gaussians.n_axes)
@@ -470,9 +468,23 @@ class _Centres:
         self.norms = row_norms(self.rows, squared=True)
         self.constants = [_constants(gaussians, shape) for shape in shapes]
         self.least_noise = min(shape.noise_variance for shape in shapes)
-        self.groups = leaves(self.rows, GROUP_ROWS) if grouped else None
-        if self.groups is not None:
-            self.low, self.high = boxes(self.rows, self.groups)
+        # No Gaussian is higher at its centre, or wider.
+        log_weights, variances = np.log(gaussians.weights), gaussians.variances
+        self.peaks = [float((constants - log_weights).max()) for constants in self.constants]
+        self.widths = [noise + float(variances[:, :d].max(initial=0.0)) for noise, d in shapes]
+        self.groups = self._grouped(n_rows)
+
+    def _grouped(self, n_rows: int) -> list[Array] | None:
+        """Compact groups of centres, if there are many, and most are far from each other."""
+        n_centres, n_features = self.rows.shape
+        if n_features > FEW_FEATURES or min(n_rows, n_centres) < LEAST_GROUPED:
+            return None
+        groups = leaves(self.rows, GROUP_ROWS)
+        self.low, self.high = boxes(self.rows, groups)
+        reach = 2.0 * NEGLIGIBLE * max(self.widths)
+        some = groups[:: max(1, len(groups) // SOME_GROUPS)]
+        near = [box_distances(self.rows[group], self.low, self.high) < reach for group in some]
+        return groups if np.mean(near) < 0.5 else None
 
     def terms(self, X: Array, sums: list[LogSum]) -> Iterator[tuple[Rows, list[Array]]]:
         """Blocks of centres, with log pi_i N(x; x_i, C_i) of shape (n_block, n_rows) a shape.
@@ -501,14 +513,10 @@ class _Centres:
         """Groups from the nearest on, until the others add less than rounding to every sum."""
         groups = self.groups or []
         distances = box_distances(X, self.low, self.high)
-        log_weights, variances = np.log(self.gaussians.weights), self.gaussians.variances
-        # No Gaussian is higher at its centre, or wider.
-        peaks = [float((constants - log_weights).max()) for constants in self.constants]
-        widths = [noise + float(variances[:, :d].max(initial=0.0)) for noise, d in self.shapes]
         for g in np.argsort(distances, kind="stable"):
             if all(
                 peak - 0.5 * distances[g] / width < total.largest.min() - NEGLIGIBLE
-                for peak, width, total in zip(peaks, widths, sums, strict=True)
+                for peak, width, total in zip(self.peaks, self.widths, sums, strict=True)
             ):
                 return
             yield groups[g]
@@ -575,7 +583,7 @@ class _Centres:
         forms = distances / noise
         forms -= (gains @ squares[:, :d])[:, 0]
         distances = distances / spread[:, :1]  # what is left at least
-        return np.asarray(np.maximum(forms, distances, out=forms))
+        return np.asarray(np.fmax(forms, distances, out=forms))  # inf - inf is inf here
 
 
 def _constants(gaussians: Gaussians, shape: Shape) -> Array:
