@@ -255,6 +255,13 @@ def test_grid_search(X):
     assert_allclose(table["mean_test_score"][3], np.mean(folds), rtol=1e-10)
 
 
+def test_parameters_count_at_the_next_fit(X):
+    density = ManifoldParzenDensity(5, noise_variance=0.01).fit(X)
+    expected = density.score_samples(X)
+    density.set_params(noise_variance=1.0, n_components=0)
+    assert_array_equal(density.score_samples(X), expected)
+
+
 def test_float32(X):
     density = ManifoldParzenDensity(5).fit(X.astype(np.float32))
     assert density.gaussians_.centres.dtype == np.float32

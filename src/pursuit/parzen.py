@@ -268,20 +268,21 @@ class _Oriented(_Mixture):
     """What manifold Parzen windows and the search for their parameters share."""
 
     neighborhood: Any
+    n_neighbors_: int | None
+    n_components_: int
+    noise_variance_: float
 
-    def _k(self) -> int | None:
-        """The k of the fitted model."""
-        raise NotImplementedError
+    def _shape(self) -> Shape:
+        return Shape(self.noise_variance_, self.n_components_)
 
     def _around(self) -> Around | None:
         if not self._shape().n_components:
             return None
-        k = self._k()
-        if k is None:
+        if self.n_neighbors_ is None:
             raise ValueError("n_neighbors=None: leaving rows out needs a number of neighbors")
         centres, weights = self.gaussians_.centres, self.gaussians_.weights
         rows = DistinctRows(centres.astype(np.float64), weights, np.arange(len(centres)))
-        return self._neighbors_around(rows, k)
+        return self._neighbors_around(rows, self.n_neighbors_)
 
     def _check_neighborhood(self) -> None:
         if is_precomputed(self.neighborhood):
@@ -329,6 +330,8 @@ class ManifoldParzenDensity(_Oriented):
     ----------
     gaussians_ : Gaussians
         The different rows, their weights and their axes.
+    n_neighbors_, n_components_, noise_variance_
+        The parameters of this fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -403,6 +406,9 @@ class ManifoldParzenDensity(_Oriented):
         check_real("noise_variance", self.noise_variance, above=True)
         self._check_neighborhood()
         distinct, spherical = self._read(X, sample_weight)
+        self.n_neighbors_ = None if self.n_neighbors is None else int(self.n_neighbors)
+        self.n_components_ = int(self.n_components)
+        self.noise_variance_ = float(self.noise_variance)
         if self.n_components:
             m = len(distinct.X)
             k = m - 1 if self.n_neighbors is None else self.n_neighbors
@@ -411,12 +417,6 @@ class ManifoldParzenDensity(_Oriented):
             spherical = oriented(spherical, neighbors, weights, *self._shape()[::-1])
         self.gaussians_ = spherical
         return self
-
-    def _shape(self) -> Shape:
-        return Shape(float(self.noise_variance), int(self.n_components))
-
-    def _k(self) -> int | None:
-        return self.n_neighbors
 
 
 class ManifoldParzenDensityCV(_Oriented):
@@ -569,12 +569,6 @@ class ManifoldParzenDensityCV(_Oriented):
             return np.asarray(log_densities(gaussians, X_val, shapes).mean(axis=1))
         scores: Array = left_out_densities(gaussians, shapes, around) @ gaussians.weights
         return scores
-
-    def _shape(self) -> Shape:
-        return Shape(self.noise_variance_, self.n_components_)
-
-    def _k(self) -> int | None:
-        return self.n_neighbors_
 
 
 class DensityClassifier(ClassifierMixin, BaseEstimator):
