@@ -28,6 +28,7 @@ PAPERS = (
     "convex_network",
     "local_neighbors",
     "parzen",
+    "local_gaussian",
     "classical",
 )
 
@@ -35,10 +36,12 @@ PAPERS = (
 # modules of one layer know each other, and no algorithm imports another.
 LAYERS = (
     ("backend", "docstrings"),
-    ("parameters", "drawing", "simplex"),
+    ("parameters", "drawing", "simplex", "leaves"),
     ("kernels", "losses", "stopping", "bounds", "calibration", "blocks"),
-    ("atoms", "local_covariance", "pivoting", "margin", "fitted_machines", "nearest"),
-    ("dictionary",),
+    ("nearest",),
+    ("atoms", "local_covariance", "pivoting", "margin", "fitted_machines"),
+    ("dictionary", "log_density"),
+    ("density_selection",),
     ("gram", "newton", "deflation", "reduction", "box_quadratic"),
     ("expansion", "evidence", "basis_matrix"),
     ("prediction", "path_losses", "gauss_seidel"),
@@ -48,7 +51,7 @@ LAYERS = (
     ("folds",),
     ("path_estimator", "landmarks", "basis_selection"),
     PAPERS,
-    ("displays", "image_display", "datasets", "tables", "value_tree"),
+    ("displays", "image_display", "density_display", "datasets", "tables", "value_tree"),
     ("model_file",),
     ("__init__",),
     ("table_model", "machine_file"),
@@ -65,7 +68,7 @@ RUNTIME = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 # Everything else that may be imported, and the modules that may do so.
 HOMES = {
     "torch": {"backend"},
-    "matplotlib": {"image_display", "displays", "drawing"},
+    "matplotlib": {"image_display", "density_display", "displays", "drawing"},
     "argparse": {"cli"},
     "click": {"cli"},
     "typer": {"cli"},

@@ -9,7 +9,9 @@ from pursuit import blocks, local_covariance
 from pursuit.local_covariance import (
     distinct_rows,
     leading_axes,
+    leading_mixtures,
     local_covariances,
+    nearest_indices,
     nearest_rows,
 )
 
@@ -144,6 +146,30 @@ def test_soft_neighbourhoods(rng):
     found = leading_axes(X, centre, np.arange(40)[None, :], soft, 5)
     moment = np.einsum("i,id,ie->de", soft[0] / soft.sum(), X - centre, X - centre)
     assert_allclose(whole(found)[0], moment, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize(("k", "n_features", "d"), [(6, 20, 3), (6, 20, 9), (8, 5, 5)])
+def test_axes_as_combinations_of_the_neighbours(k, n_features, d, rng, monkeypatch):
+    X = cloud(rng, n_features=n_features)
+    distinct = distinct_rows(X, rng.uniform(0.2, 4.0, size=40))
+    near = nearest_indices(distinct, np.arange(40), k)
+    weights = distinct.weights[near]
+    weights[7] = 0.0
+    found = leading_mixtures(distinct.X, near, weights, d)
+    expected = leading_axes(distinct.X, distinct.X, near, weights, d)
+    assert found.mixing.shape == (40, min(d, k, n_features), k)
+    assert_allclose(found.variances, expected.variances, rtol=1e-9, atol=1e-12)
+    axes = np.einsum("ijk,ikn->ijn", found.mixing, distinct.X[near] - distinct.X[:, None])
+    # s_j u_j s_j u_j' of each axis, whose sign is free.
+    squares = np.einsum("ija,ijb->ijab", axes, axes)
+    lengths = np.sqrt(expected.variances)[:, :, None] * expected.axes
+    assert_allclose(squares, np.einsum("ija,ijb->ijab", lengths, lengths), atol=1e-9)
+    assert_allclose(found.offsets, np.einsum("ijn,in->ij", axes, distinct.X), atol=1e-9)
+    monkeypatch.setattr(local_covariance, "BATCH_BYTES", 8 * k * n_features * 7)
+    monkeypatch.setattr(blocks, "n_threads", lambda: 3)
+    again = leading_mixtures(distinct.X, near, weights, d)
+    assert_array_equal(again.mixing, found.mixing)
+    assert_array_equal(again.offsets, found.offsets)
 
 
 def test_neighbours_of_weight_zero_do_not_count(rng):

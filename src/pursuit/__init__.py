@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from pursuit import bounds, dictionary, displays, kernels, losses, model_file
+from pursuit.classical import KernelCentroidClassifier, NadarayaWatsonRegressor
 from pursuit.compression import (
     CompressedClassifier,
     CompressedOutlierDetector,
@@ -10,9 +11,11 @@ from pursuit.compression import (
     compress,
 )
 from pursuit.convex_network import ConvexNetworkClassifier
+from pursuit.density_display import DensityDisplay
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.image_display import VectorImageDisplay
+from pursuit.local_gaussian import LocalGaussianDensity
 from pursuit.local_neighbors import (
     ConvexKNeighborsClassifier,
     HyperplaneKNeighborsClassifier,
@@ -25,6 +28,12 @@ from pursuit.matching_pursuit import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
+from pursuit.parzen import (
+    DensityClassifier,
+    ManifoldParzenDensity,
+    ManifoldParzenDensityCV,
+    ParzenDensity,
+)
 from pursuit.reduced_set import ReducedSetClassifier, ReducedSupportVectorClassifier
 from pursuit.relevance_vector import RelevanceVectorClassifier, RelevanceVectorRegressor
 from pursuit.sparse_kernel_cca import SparseKernelCCA
@@ -40,14 +49,22 @@ __all__ = [
     "CompressedRegressor",
     "ConvexKNeighborsClassifier",
     "ConvexNetworkClassifier",
+    "DensityClassifier",
+    "DensityDisplay",
     "GreedyNystroem",
     "HyperplaneKNeighborsClassifier",
+    "KernelCentroidClassifier",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",
     "KernelMatchingPursuitRegressor",
     "KernelMatchingPursuitRegressorCV",
+    "LocalGaussianDensity",
+    "ManifoldParzenDensity",
+    "ManifoldParzenDensityCV",
     "ModelFileError",
+    "NadarayaWatsonRegressor",
     "OrientedGaussians",
+    "ParzenDensity",
     "PursuitPathDisplay",
     "ReducedSetClassifier",
     "ReducedSupportVectorClassifier",

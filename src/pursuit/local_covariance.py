@@ -17,6 +17,7 @@ neighbours of x_i   ``neighbors``               (m, k) rows of X
 w_j                 ``weights``                 (m, k)
 u_1, ..., u_d       ``axes``                    (m, d, D), orthonormal
 s_1^2, ..., s_d^2   ``variances``               (m, d), decreasing
+a_1, ..., a_d       ``mixing``                  (m, d, k), s_j u_j = sum_k a_jk (x_k - x_i)
 ==================  ==========================  ==========================================
 
 With weights of one these are the k nearest rows of the thesis. Any other weights of neighbours
@@ -24,7 +25,8 @@ go as well, those of a kernel for soft neighbourhoods: see `leading_axes`.
 
 Where we differ. Equal rows are merged and their weights added, so that a weight of 2 is the row
 twice, and neighbours are always *different* rows: copies of one row do not make a neighbourhood
-flat. Cost: the search, and a thin singular value decomposition of a k x D matrix a centre.
+flat. Cost: the search, and a thin singular value decomposition of a k x D matrix a centre, or
+(`leading_mixtures`) an eigenvalue problem of size k.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
 from pursuit import blocks
@@ -41,11 +44,15 @@ from pursuit.backend import Array
 __all__ = [
     "DistinctRows",
     "LocalCovariances",
+    "LocalMixtures",
     "Neighborhoods",
     "distinct_rows",
     "leading_axes",
+    "leading_mixtures",
     "local_covariances",
+    "nearest_indices",
     "nearest_rows",
+    "scales",
 ]
 
 # Matrices of one batch of singular value decompositions, in bytes: they stay in the cache.
@@ -103,6 +110,24 @@ class LocalCovariances(NamedTuple):
     variances: Array
 
 
+class LocalMixtures(NamedTuple):
+    """The d leading eigenpairs as combinations of the differences to the neighbours.
+
+    Attributes
+    ----------
+    mixing : ndarray of shape (n_centres, d, k)
+        a_ij with s_ij u_ij = sum_k a_ijk (x_k - x_i).
+    variances : ndarray of shape (n_centres, d)
+        s_ij^2, the largest first.
+    offsets : ndarray of shape (n_centres, d)
+        s_ij u_ij'x_i.
+    """
+
+    mixing: Array
+    variances: Array
+    offsets: Array
+
+
 def distinct_rows(X: Array, weights: Array | None = None) -> DistinctRows:
     """Merge equal rows.
 
@@ -132,16 +157,22 @@ def nearest_rows(distinct: DistinctRows, queries: Array, n_neighbors: int) -> Ne
     n_neighbors : int
         How many; fewer, with a warning, where there are no more other rows.
     """
+    neighbors = nearest_indices(distinct, queries, n_neighbors)
+    distances = _squared_distances(distinct.X, queries, neighbors)
+    return Neighborhoods(neighbors, distinct.weights[neighbors], distances)
+
+
+def nearest_indices(distinct: DistinctRows, queries: Array, n_neighbors: int) -> Array:
+    """Indices of the neighbours that `nearest_rows` gives, (n_queries, k)."""
     k = min(n_neighbors, len(distinct.X) - 1)
     if k < n_neighbors:
         warnings.warn(
             f"n_neighbors={n_neighbors} is more than the {k} other different rows, "
             "all of which are neighbors",
+            ConvergenceWarning,
             stacklevel=2,
         )
-    neighbors = _search(distinct.X, queries, k)
-    distances = _squared_distances(distinct.X, queries, neighbors)
-    return Neighborhoods(neighbors, distinct.weights[neighbors], distances)
+    return _search(distinct.X, queries, k)
 
 
 def _search(X: Array, queries: Array, k: int) -> Array:
@@ -186,8 +217,7 @@ def leading_axes(
     axes, variances = np.zeros((n_centres, d, X.shape[1])), np.zeros((n_centres, d))
     if not d:
         return LocalCovariances(axes, variances)
-    total = weights.sum(axis=1, keepdims=True)
-    scale = np.sqrt(weights / np.where(total > 0, total, 1.0))
+    scale = scales(weights)
     size = max(1, BATCH_BYTES // (8 * k * X.shape[1]))
 
     def fill(start: int) -> None:
@@ -200,6 +230,55 @@ def leading_axes(
 
     blocks.in_parallel(fill, range(0, n_centres, size))
     return LocalCovariances(axes, variances)
+
+
+def leading_mixtures(
+    X: Array, neighbors: Array, weights: Array, n_components: int
+) -> LocalMixtures:
+    """Leading eigenpairs of eq. 13.3 at each row, from the k x k products of differences.
+
+    With the rows sqrt(w_k / sum w) (x_k - x_i) in M and MM' = W S^2 W', the axes are
+    S U' = W'M. Nothing is divided by a small singular value. Cheaper than `leading_axes`, in
+    time and memory, where there are fewer neighbours than features; the smallest variances are
+    known to rounding of the largest.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Rows, each of them a centre.
+    neighbors : ndarray of int of shape (n_rows, k)
+        Rows around each.
+    weights : ndarray of shape (n_rows, k)
+        Weight of each neighbour, any scale; zero takes it out.
+    n_components : int
+        d; fewer where there are fewer neighbours or features.
+    """
+    n_centres, k = neighbors.shape
+    d = min(n_components, k, X.shape[1])
+    mixing = np.zeros((n_centres, d, k), dtype=X.dtype)
+    variances, offsets = np.zeros((n_centres, d)), np.zeros((n_centres, d))
+    scale = scales(weights)
+    size = max(1, BATCH_BYTES // (8 * k * X.shape[1]))
+
+    def fill(start: int) -> None:
+        rows = slice(start, start + size)
+        differences = X[neighbors[rows]] - X[rows, None]
+        differences *= scale[rows, :, None]
+        values, vectors = np.linalg.eigh(differences @ differences.transpose(0, 2, 1))
+        leading = vectors[:, :, ::-1][:, :, :d].transpose(0, 2, 1)
+        variances[rows] = np.maximum(values[:, ::-1][:, :d], 0.0)
+        mixing[rows] = leading * scale[rows, None]
+        offsets[rows] = (leading @ (differences @ X[rows, :, None]))[:, :, 0]
+
+    blocks.in_parallel(fill, range(0, n_centres, size) if d else ())
+    return LocalMixtures(mixing, variances, offsets)
+
+
+def scales(weights: Array) -> Array:
+    """sqrt(w_k / sum w) along the last axis, zeros where all weights are zero."""
+    total = weights.sum(axis=-1, keepdims=True)
+    roots: Array = np.sqrt(weights / np.where(total > 0, total, 1.0))
+    return roots
 
 
 def local_covariances(
