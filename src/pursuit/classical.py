@@ -48,7 +48,7 @@ from pursuit.atoms import Atoms
 from pursuit.backend import Array
 from pursuit.density_selection import best_width, neighbor_variance
 from pursuit.expansion import KernelExpansion
-from pursuit.kernels import Precomputed, resolve_kernel
+from pursuit.kernels import Precomputed
 from pursuit.local_covariance import distinct_rows
 from pursuit.log_density import Shape, softmax_means, spheres
 from pursuit.parameters import FLOATS, check_choice, check_real, check_weights, class_codes
@@ -278,15 +278,7 @@ class KernelCentroidClassifier(ClassifierMixin, ClassPredictor):
             If a parameter or the data are invalid; the message names it.
         """
         samples = self._read(X, y, sample_weight)
-        kernel = resolve_kernel(
-            self.kernel,
-            samples.X,
-            samples.weights,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
+        kernel = self._resolved_kernel(samples)
         rows = np.flatnonzero(samples.weights)
         samples = samples.take(rows)
         atoms = Atoms(kernel, rows if isinstance(kernel, Precomputed) else samples.X)

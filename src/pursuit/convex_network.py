@@ -68,7 +68,7 @@ from pursuit.dictionary import Dictionary, resolve_dictionary
 from pursuit.expansion import KernelExpansion
 from pursuit.gauss_seidel import Problem, Solution, solve
 from pursuit.gram import Samples
-from pursuit.kernels import Precomputed, is_precomputed, resolve_kernel
+from pursuit.kernels import Precomputed, is_precomputed
 from pursuit.losses import Loss, SmoothHinge, resolve_loss
 from pursuit.parameters import check_choice, check_integer, check_real
 from pursuit.prediction import ClassPredictor
@@ -435,15 +435,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
         samples = self._read(X, y, sample_weight)
         self.loss_ = self._resolved_loss(samples.Y.shape[1])
         rows = np.flatnonzero(samples.weights > 0)
-        kernel = resolve_kernel(
-            self.kernel,
-            samples.X[rows],
-            samples.weights[rows],
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
+        kernel = self._resolved_kernel(samples.take(rows))
         if is_precomputed(self.kernel) and samples.X.shape[0] != samples.X.shape[1]:
             raise ValueError(f"kernel='precomputed' needs a square X, got shape {samples.X.shape}")
         square = isinstance(kernel, Precomputed)
