@@ -36,7 +36,7 @@ PAPERS = (
 # modules of one layer know each other, and no algorithm imports another.
 LAYERS = (
     ("backend", "docstrings"),
-    ("parameters", "drawing", "simplex", "leaves"),
+    ("parameters", "drawing", "simplex", "leaves", "equal_rows"),
     ("kernels", "losses", "stopping", "bounds", "calibration", "blocks"),
     ("nearest",),
     ("atoms", "local_covariance", "pivoting", "margin", "fitted_machines"),

@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 import pursuit
 from pursuit import ConvexNetworkClassifier, kernels
-from pursuit.convex_network import distinct_rows, given_bounds
+from pursuit.convex_network import given_bounds
+from pursuit.equal_rows import equal_rows
 from pursuit.losses import LOSSES, SmoothHinge
 
 CONVEX = [name for name, loss in LOSSES.items() if loss.convex and loss.task != "regressor"]
@@ -206,10 +207,6 @@ def test_class_weight_is_a_weight_of_rows(two):
 
 def test_equal_rows_share_a_function(rng):
     X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, -0.0], [3.0, 0.0], [0.0, 2.0]])
-    for rows in (X, sparse.csr_matrix(X)):
-        first, place = distinct_rows(rows)
-        np.testing.assert_array_equal(first, [0, 1, 3])
-        np.testing.assert_array_equal(place, [0, 1, 0, 2, 1])
     model = ConvexNetworkClassifier(kernel="rbf").fit(X, [0, 1, 0, 1, 1])
     np.testing.assert_array_equal(model.support_, [0, 1, 3])
 
@@ -223,7 +220,7 @@ def test_the_budget_holds_and_the_rest_is_the_optimum_on_the_chosen(three, selec
     model = ConvexNetworkClassifier(
         kernel=kernels.RBF(0.5), selection=selection, n_components=0.25, random_state=0
     ).fit(X, labels)
-    n_functions = len(distinct_rows(X)[0])
+    n_functions = len(equal_rows(X)[0])
     assert len(model.support_) == model.n_components_ == round(0.25 * n_functions)
     np.testing.assert_array_equal(X[model.support_], model.support_vectors_)
     F, Y = kernels.RBF(0.5)(X, X[model.support_]), as_targets(labels)
@@ -242,7 +239,7 @@ def test_gram_schmidt_is_the_rule_where_none_is_named(three):
     )
     F = np.sqrt(weights)[:, None] * kernels.CosinePolynomial()(X, X)
     candidates = np.flatnonzero(weights > 0)
-    candidates = candidates[distinct_rows(X[candidates])[0]]
+    candidates = candidates[equal_rows(X[candidates])[0]]
     expected = candidates[reference.gram_schmidt(F[:, candidates], 9)]
     np.testing.assert_array_equal(plain.support_, expected)
 

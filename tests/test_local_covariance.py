@@ -267,5 +267,5 @@ def test_distances_are_formed_within_the_memory(rng, monkeypatch):
     monkeypatch.setattr(blocks, "row_blocks", watched)
     with sklearn.config_context(working_memory=0.01):
         local_covariances(cloud(rng), np.arange(40), 6, 2)
-    # A quarter of 10 486 bytes, for twice 6 differences of 5 numbers a row.
-    assert max(sizes) == 5
+    # A quarter of 10 486 bytes, for twice 6 neighbours and the row itself, 5 numbers each.
+    assert 0 < max(sizes) <= 4

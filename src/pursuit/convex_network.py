@@ -54,7 +54,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -65,6 +64,7 @@ from pursuit.backend import Array, backend_of
 from pursuit.basis_matrix import BasisMatrix, basis_matrix
 from pursuit.basis_selection import GREEDY_RULES, chosen_functions, n_chosen, random_draws
 from pursuit.dictionary import Dictionary, resolve_dictionary
+from pursuit.equal_rows import equal_rows
 from pursuit.expansion import KernelExpansion
 from pursuit.gauss_seidel import Problem, Solution, solve
 from pursuit.gram import Samples
@@ -440,7 +440,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
             raise ValueError(f"kernel='precomputed' needs a square X, got shape {samples.X.shape}")
         square = isinstance(kernel, Precomputed)
         used = samples if len(rows) == samples.X.shape[0] else samples.take(rows)
-        first, copies = distinct_rows(used.X[:, rows].T if square else used.X)
+        first, copies = equal_rows(used.X[:, rows].T if square else used.X)
         dictionary = resolve_dictionary(
             self.dictionary,
             kernel,
@@ -579,36 +579,6 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-
-
-def distinct_rows(X: Any) -> tuple[Array, Array]:
-    """The first of each set of equal rows, in order, and for each row its place among these.
-
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
-        Rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pursuit.convex_network import distinct_rows
-    >>> first, place = distinct_rows(np.array([[2.0], [1.0], [2.0]]))
-    >>> first.tolist(), place.tolist()
-    ([0, 1], [0, 1, 0])
-    """
-    if sparse.issparse(X):
-        X = sparse.csr_matrix(X, copy=True)
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        keys = [X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends]
-    else:
-        # Adding zero makes -0 equal to 0.
-        keys = [row.tobytes() for row in np.ascontiguousarray(X + 0.0)]
-    places: dict[bytes, int] = {}
-    place = np.array([places.setdefault(key, len(places)) for key in keys])
-    return np.unique(place, return_index=True)[1], place
 
 
 def masses_of_functions(masses: Array, rows: Array, dictionary: Dictionary) -> Array:

@@ -36,10 +36,10 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import NearestNeighbors
 
 from pursuit import blocks
 from pursuit.backend import Array
+from pursuit.nearest import NearestRows
 
 __all__ = [
     "DistinctRows",
@@ -158,7 +158,7 @@ def nearest_rows(distinct: DistinctRows, queries: Array, n_neighbors: int) -> Ne
         How many; fewer, with a warning, where there are no more other rows.
     """
     neighbors = nearest_indices(distinct, queries, n_neighbors)
-    distances = _squared_distances(distinct.X, queries, neighbors)
+    distances = NearestRows(distinct.X).squared_distances(distinct.X[queries], neighbors)
     return Neighborhoods(neighbors, distinct.weights[neighbors], distances)
 
 
@@ -172,26 +172,7 @@ def nearest_indices(distinct: DistinctRows, queries: Array, n_neighbors: int) ->
             ConvergenceWarning,
             stacklevel=2,
         )
-    return _search(distinct.X, queries, k)
-
-
-def _search(X: Array, queries: Array, k: int) -> Array:
-    """Indices of the k nearest rows of X to some of its rows, these themselves left out."""
-    shifted = X - np.median(X, axis=0)  # the search forms |x|^2 + |z|^2 - 2 x'z
-    search = NearestNeighbors(n_neighbors=k + 1).fit(shifted)
-    found = search.kneighbors(shifted[queries], return_distance=False)
-    # The row itself, wherever the search has put it, goes to the end and is cut off.
-    order = np.argsort(found == queries[:, None], axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(found, order, axis=1)
-
-
-def _squared_distances(X: Array, queries: Array, neighbors: Array) -> Array:
-    """|x_j - x_i|^2 from the differences themselves."""
-    distances = np.empty(neighbors.shape)
-    for rows in blocks.row_blocks(len(queries), 16.0 * neighbors.shape[1] * X.shape[1]):
-        differences = X[neighbors[rows]] - X[queries[rows], None]
-        distances[rows] = np.einsum("ikd,ikd->ik", differences, differences)
-    return distances
+    return NearestRows(distinct.X).search(distinct.X[queries], k, leave_out=queries)
 
 
 def leading_axes(

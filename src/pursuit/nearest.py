@@ -102,7 +102,7 @@ def gather(rows: Any, found: Array, queries: Any, dtype: Any) -> Array:
         columns = np.unique(stacked.indices)
         dense = stacked[:, columns].toarray().astype(dtype, copy=False)
         return np.concatenate([dense[: m * k].reshape(m, k, -1), dense[m * k :, None]], axis=1)
-    places = np.concatenate([found, found[:, :1]], axis=1)  # the query takes the last place
+    places = np.pad(found, ((0, 0), (0, 1)))  # the query takes the last place
     tables: Array = rows.take(places, axis=0).astype(dtype, copy=False)
     tables[:, k] = queries
     return tables

@@ -58,6 +58,7 @@ from sklearn.utils.extmath import row_norms
 
 from pursuit import blocks
 from pursuit.backend import Array, backend_of
+from pursuit.equal_rows import equal_rows
 from pursuit.kernels import RBF, CosinePolynomial, Kernel, Polynomial, Sigmoid
 from pursuit.margin import energy, whitened
 
@@ -149,24 +150,11 @@ def distinct(X: Any, A: Array) -> tuple[Any, Array]:
     """
     used = np.flatnonzero(A.any(axis=1))
     X, A = X[used], A[used]
-    places: dict[bytes, int] = {}
-    groups = np.array([places.setdefault(key, len(places)) for key in _row_keys(X)], dtype=int)
-    sums = np.zeros((len(places), A.shape[1]))
-    np.add.at(sums, groups, A)
-    first = np.unique(groups, return_index=True)[1]
+    first, place = equal_rows(X)
+    sums = np.zeros((len(first), A.shape[1]))
+    np.add.at(sums, place, A)
     kept = np.flatnonzero(sums.any(axis=1))
     return X[first[kept]], sums[kept]
-
-
-def _row_keys(X: Any) -> list[bytes]:
-    """Bytes that are equal where rows are; -0 is 0."""
-    if not sparse.issparse(X):
-        return [row.tobytes() for row in np.ascontiguousarray(X) + 0.0]
-    rows = sparse.csr_matrix(X, copy=True)
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-    return [rows.indices[i:j].tobytes() + rows.data[i:j].tobytes() for i, j in ends]
 
 
 def function_products(kernel: Kernel, X: Any, A: Array) -> Array:
