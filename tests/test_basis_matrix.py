@@ -79,3 +79,8 @@ def test_a_value_that_is_not_finite_names_its_row(rows):
 
     with pytest.raises(ValueError, match="training row 17"):
         basis_matrix(Atoms(FunctionKernel(broken), rows[:3]), rows)
+
+
+def test_absolute_sums_heed_no_sign():
+    matrix = KeptMatrix(np.array([[1.0, -2.0], [-3.0, 4.0]]))
+    np.testing.assert_array_equal(matrix.absolute_sums(np.array([1.0, 2.0])), [7.0, 10.0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pursuit.box_quadratic import box_minimum, exchange, interior_point
+from pursuit.box_quadratic import BoxMinimum, box_minimum, exchange, interior_point
 
 INF = np.inf
 
@@ -72,6 +72,13 @@ def test_where_exchanges_run_in_circles_the_interior_point_helps():
     r = g + H @ found.x
     projected = np.clip(found.x - r, *bounds) - found.x
     np.testing.assert_allclose(projected, 0.0, atol=1e-8)
+
+
+def test_the_interior_point_serves_alone_where_exchanges_never_end(problem, monkeypatch):
+    expected = box_minimum(*problem).x
+    nothing = BoxMinimum(np.full(12, np.nan), np.zeros(12, dtype=int), False)
+    monkeypatch.setattr("pursuit.box_quadratic.exchange", lambda *arguments: nothing)
+    np.testing.assert_allclose(box_minimum(*problem).x, expected, atol=1e-6)
 
 
 def test_a_matrix_without_full_rank_has_a_minimum_in_a_box():

@@ -227,6 +227,7 @@ def test_a_start_outside_is_brought_into_the_box_and_a_good_one_saves_steps(rng)
     warm = solve(problem, start=cold.beta + 1e-9)
     assert warm.n_iter < cold.n_iter
     outside = solve(problem, start=np.full(40, 7.0))
+    np.testing.assert_allclose(outside.objectives[0], problem.at(np.full(40, 0.2)).objective)
     np.testing.assert_allclose(outside.objectives[-1], cold.objectives[-1], rtol=1e-7)
 
 
