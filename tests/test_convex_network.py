@@ -9,7 +9,7 @@ import sklearn
 from problems import as_targets, awkward
 from scipy import sparse
 from scipy.optimize import minimize
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.datasets import load_breast_cancer, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
@@ -473,3 +473,15 @@ def test_the_kernel_of_the_paper_separates_known_sets(load, least):
     model = ConvexNetworkClassifier().fit(X[train], y[train])
     assert model.score(X[~train], y[~train]) > least
     assert model.stop_reason_ == "tol"
+
+
+def test_an_svm_whose_kernel_matrix_has_a_low_rank_ends_at_the_tolerance():
+    X, y = make_blobs(n_samples=300, random_state=0)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "error"
+        )  # interior points come as near to the bounds as rounding lets
+        model = ConvexNetworkClassifier.as_svm(beta=20, kernel="rbf").fit(X, y)
+    assert model.stop_reason_ == "tol"
+    assert model.n_iter_ < 100

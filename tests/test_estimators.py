@@ -75,7 +75,7 @@ ESTIMATORS = [
     SparseLargeMarginClassifier(tol=1e-2, random_state=0),
     SparseLargeMarginClassifier(6, init="matching_pursuit", multi_class="shared", tol=1e-2),
     SparseLargeMarginClassifier(
-        6, kernel="laplacian", init="kmeans", n_init=2, random_state=0, tol=1e-2
+        6, kernel="laplacian", init="kmeans", n_init=2, random_state=0, tol=0.1
     ),
     ConvexNetworkClassifier(),
     ConvexNetworkClassifier(kernel="rbf", loss="squared_hinge", penalty="kernel", bounds=(-1, 1)),

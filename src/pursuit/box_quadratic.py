@@ -178,18 +178,19 @@ class _Interior:
         self.x[both] = (lower[both] + upper[both]) / 2.0
         self.up = np.where(has_lower, self.size, 0.0)
         self.down = np.where(has_upper, self.size, 0.0)
+        self.width = 0.0
         widths = np.where(has_lower, self.below, 0.0) + np.where(has_upper, self.above, 0.0)
         self.width = float(widths.max(initial=0.0))
 
     @property
     def below(self) -> Array:
-        """The room towards the lower bound."""
-        return self.x - self.lower
+        """The room towards the lower bound, at least what rounding leaves."""
+        return np.maximum(self.x - self.lower, ROUNDING * self.width)
 
     @property
     def above(self) -> Array:
-        """The room towards the upper bound."""
-        return self.upper - self.x
+        """The room towards the upper bound, at least what rounding leaves."""
+        return np.maximum(self.upper - self.x, ROUNDING * self.width)
 
     def _mean(self, x: Array, up: Array, down: Array) -> float:
         """Mean product of rooms and multipliers, mu."""
