@@ -72,7 +72,7 @@ def test_rows_of_which_the_products_say_nothing(rng):
 
 def test_rows_far_from_zero_are_centred(rng, monkeypatch):
     """Or their products would say so little that every query is compared row by row."""
-    rows = rng.normal(size=(300, 20)) + 1e6
+    rows = rng.normal(size=(300, 20)) + 1e7
     monkeypatch.setattr(NearestRows, "_one_by_one", None)
     np.testing.assert_array_equal(NearestRows(rows).search(rows, 7), plain(rows, rows, 7))
 

@@ -49,6 +49,6 @@ def draw(errors):
     for j, alpha in enumerate(ALPHAS):
         axes.plot(SIZES, 100 * errors[:, j], marker=".", label=f"HKNN, $\\lambda$ = {alpha:g}")
     axes.plot(SIZES, 100 * errors[:, -1], "k--", marker=".", label="CKNN")
-    axes.set(xlabel="K", ylabel="test error, %", title="MNIST", ylim=(1, 4))
+    axes.set(xlabel="K", ylabel="test error, %", title="MNIST", ylim=(0.8, 3.5))
     axes.legend()
     return figure
