@@ -185,12 +185,12 @@ class _Interior:
     @property
     def below(self) -> Array:
         """The room towards the lower bound, at least what rounding leaves."""
-        return np.maximum(self.x - self.lower, ROUNDING * self.width)
+        return np.asarray(np.maximum(self.x - self.lower, ROUNDING * self.width))
 
     @property
     def above(self) -> Array:
         """The room towards the upper bound, at least what rounding leaves."""
-        return np.maximum(self.upper - self.x, ROUNDING * self.width)
+        return np.asarray(np.maximum(self.upper - self.x, ROUNDING * self.width))
 
     def _mean(self, x: Array, up: Array, down: Array) -> float:
         """Mean product of rooms and multipliers, mu."""
