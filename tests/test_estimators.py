@@ -74,9 +74,7 @@ ESTIMATORS = [
     GreedyNystroem("poly", n_components=5, selection="kmeans", random_state=0, n_jobs=1),
     SparseLargeMarginClassifier(tol=1e-2, random_state=0),
     SparseLargeMarginClassifier(6, init="matching_pursuit", multi_class="shared", tol=1e-2),
-    SparseLargeMarginClassifier(
-        6, kernel="laplacian", init="kmeans", n_init=2, random_state=0, tol=0.1
-    ),
+    SparseLargeMarginClassifier(3, kernel="laplacian", init="kmeans", random_state=0, tol=0.5),
     ConvexNetworkClassifier(),
     ConvexNetworkClassifier(kernel="rbf", loss="squared_hinge", penalty="kernel", bounds=(-1, 1)),
     ConvexNetworkClassifier(kernel="rbf", selection="gram_schmidt", n_components=0.3),
@@ -86,7 +84,7 @@ ESTIMATORS = [
     ConvexNetworkClassifier.as_svm(beta=20, kernel="rbf"),
     RelevanceVectorClassifier(),
     RelevanceVectorClassifier(5, kernel="laplacian", class_weight="balanced"),
-    RelevanceVectorRegressor(),
+    RelevanceVectorRegressor(12),
     RelevanceVectorRegressor(3, fit_intercept=False),
     ReducedSetClassifier(),
     ReducedSetClassifier(6, coefficients="margin", multi_class="shared"),
