@@ -9,7 +9,7 @@ import io
 import sys
 import tokenize
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -131,6 +131,7 @@ class Source:
         return len(self.code_lines.intersection(range(node.lineno, node.end_lineno + 1)))
 
 
+@cache
 def package_sources():
     def dotted(path):
         return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)

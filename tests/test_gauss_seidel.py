@@ -66,7 +66,7 @@ def derivatives(problem, beta, step=1e-6):
 @pytest.mark.parametrize("box", BOXES)
 @pytest.mark.parametrize("loss", CONVEX)
 def test_the_optimum_is_that_of_a_general_solver(rng, loss, box, penalty):
-    problem = network(rng, loss, box=box, penalty=penalty)
+    problem = network(rng, loss, box=box, penalty=penalty, n=26)
     found = solve(problem, tol=1e-8)
     expected = other_solver(problem)
     assert found.reason == "tol"
