@@ -22,6 +22,7 @@ __all__ = [
     "fit_temperature",
     "negative_log_likelihood",
     "probabilities",
+    "winners",
 ]
 
 SMALLEST, LARGEST = 1e-3, 1e3
@@ -129,6 +130,12 @@ def fit_temperature(values: Array, codes: Array, weights: Array) -> float:
     )
 
 
+def winners(values: Array) -> Array:
+    """Codes of the classes with the largest decision values; ties go to the first class."""
+    codes: Array = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
+    return codes.astype(int)
+
+
 def probabilities(values: Array, scale: float) -> Array:
     """Class probabilities of shape (n_rows, n_classes); rows sum to 1.
 
@@ -138,12 +145,11 @@ def probabilities(values: Array, scale: float) -> Array:
     if values.shape[1] == 1:
         positive = expit(scale * values[:, 0])
         table = np.column_stack([1.0 - positive, positive])
-        winners = (values[:, 0] > 0).astype(int)
     else:
         table = softmax(scale * values, axis=1)
-        winners = values.argmax(axis=1)
-    wrong = np.flatnonzero(table.argmax(axis=1) != winners)
+    codes = winners(values)
+    wrong = np.flatnonzero(table.argmax(axis=1) != codes)
     for row in wrong:
-        winner = winners[row]
+        winner = codes[row]
         table[row, winner] = np.nextafter(table[row].max(), 2.0)
     return table

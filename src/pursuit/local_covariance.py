@@ -157,22 +157,30 @@ def nearest_rows(distinct: DistinctRows, queries: Array, n_neighbors: int) -> Ne
     n_neighbors : int
         How many; fewer, with a warning, where there are no more other rows.
     """
-    neighbors = nearest_indices(distinct, queries, n_neighbors)
-    distances = NearestRows(distinct.X).squared_distances(distinct.X[queries], neighbors)
+    index, neighbors = _searched(distinct, queries, n_neighbors)
+    distances = index.squared_distances(distinct.X[queries], neighbors)
     return Neighborhoods(neighbors, distinct.weights[neighbors], distances)
 
 
 def nearest_indices(distinct: DistinctRows, queries: Array, n_neighbors: int) -> Array:
     """Indices of the neighbours that `nearest_rows` gives, (n_queries, k)."""
+    return _searched(distinct, queries, n_neighbors)[1]
+
+
+def _searched(
+    distinct: DistinctRows, queries: Array, n_neighbors: int
+) -> tuple[NearestRows, Array]:
+    """The rows ready for a search, and what it finds."""
     k = min(n_neighbors, len(distinct.X) - 1)
     if k < n_neighbors:
         warnings.warn(
             f"n_neighbors={n_neighbors} is more than the {k} other different rows, "
             "all of which are neighbors",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    return NearestRows(distinct.X).search(distinct.X[queries], k, leave_out=queries)
+    index = NearestRows(distinct.X)
+    return index, index.search(distinct.X[queries], k, leave_out=queries)
 
 
 def leading_axes(

@@ -17,6 +17,7 @@ __all__ = [
     "check_choice",
     "check_integer",
     "check_real",
+    "check_several_classes",
     "check_weights",
     "class_weights",
     "class_codes",
@@ -52,6 +53,15 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Raise unless `value` is one of `choices`, of the same type."""
     if not any(type(value) is type(choice) and value == choice for choice in choices):
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+
+
+def check_several_classes(classes: Array) -> None:
+    """Raise unless there are at least two classes."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only ({classes[0]}); a classifier needs rows of positive weight "
+            "from at least 2 classes"
+        )
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Array:

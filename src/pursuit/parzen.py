@@ -48,7 +48,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from pursuit import blocks
 from pursuit.backend import Array
-from pursuit.calibration import probabilities
+from pursuit.calibration import probabilities, winners
 from pursuit.density_selection import (
     Around,
     best_bandwidth,
@@ -59,7 +59,15 @@ from pursuit.density_selection import (
 from pursuit.kernels import is_precomputed, resolve_kernel
 from pursuit.local_covariance import DistinctRows, distinct_rows, nearest_indices
 from pursuit.log_density import Gaussians, Shape, draw, log_densities, oriented, spheres, truncated
-from pursuit.parameters import FLOATS, check_choice, check_integer, check_real, check_weights
+from pursuit.parameters import (
+    FLOATS,
+    check_choice,
+    check_integer,
+    check_real,
+    check_several_classes,
+    check_weights,
+)
+from pursuit.prediction import squeeze_binary
 
 __all__ = [
     "DensityClassifier",
@@ -645,11 +653,7 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         weights = check_weights(sample_weight, len(X))
         kept = weights > 0
         self.classes_, codes = np.unique(y[kept], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class only ({self.classes_[0]}); a classifier needs rows of positive "
-                "weight from at least 2 classes"
-            )
+        check_several_classes(self.classes_)
         self.priors_ = self._class_shares(np.bincount(codes, weights[kept]))
         prototype = ParzenDensity("loo") if self.density is None else self.density
         self.densities_ = []
@@ -703,8 +707,7 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes their difference, positive for ``classes_[1]``.
         """
-        values = self._decisions(X)
-        return values[:, 0] if values.shape[1] == 1 else values
+        return squeeze_binary(self._decisions(X))
 
     def predict(self, X: Any) -> Array:
         """Most probable class.
@@ -719,10 +722,7 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        values = self._decisions(X)
-        binary = values.shape[1] == 1
-        codes = (values[:, 0] > 0).astype(int) if binary else values.argmax(axis=1)
-        labels: Array = self.classes_[codes]
+        labels: Array = self.classes_[winners(self._decisions(X))]
         return labels
 
     def predict_proba(self, X: Any) -> Array:

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pursuit.backend import Array
-from pursuit.calibration import fit_temperature, probabilities
+from pursuit.calibration import fit_temperature, probabilities, winners
 from pursuit.expansion import KernelExpansion
 from pursuit.gram import Samples
 from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
@@ -24,6 +24,7 @@ from pursuit.parameters import (
     FLOATS,
     check_choice,
     check_integer,
+    check_several_classes,
     check_weights,
     class_codes,
     class_weights,
@@ -135,11 +136,7 @@ class ClassPredictor(Predictor):
             self.classes_ = self.classes_[present]
             codes = np.maximum(np.cumsum(present)[codes] - 1, 0)
         self._class_weights = class_weights(self.class_weight, self.classes_, codes, weights)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class only ({self.classes_[0]}); a classifier needs rows of positive "
-                "weight from at least 2 classes"
-            )
+        check_several_classes(self.classes_)
         if not self._class_weights.all():
             unweighted = self.classes_[self._class_weights == 0][0]
             raise ValueError(f"class_weight is zero for the class {unweighted}")
@@ -200,9 +197,7 @@ class ClassPredictor(Predictor):
 
     def _labels(self, outputs: Array) -> Array:
         """Labels of raw outputs; ties go to the first class."""
-        binary = outputs.shape[1] == 1
-        codes = (outputs[:, 0] > 0).astype(int) if binary else outputs.argmax(axis=1)
-        labels: Array = self.classes_[codes]
+        labels: Array = self.classes_[winners(outputs)]
         return labels
 
 

@@ -221,7 +221,7 @@ class ReducedSetClassifier(ClassifierMixin, _BudgetedClassifier):
     coef0 : float, default 1
         Constant of the polynomial kernels.
     kernel_params : mapping, optional
-        Not used, for a kernel must have a derivative; here for all estimators to agree.
+        Refused: a callable has no derivative. Here so that all estimators take the same arguments.
     coefficients : {"projection", "margin"}, default "projection"
         ``"projection"``: those nearest to the machine's (RS). ``"margin"``: those that solve the
         machine's problem on the vectors found (MRS).

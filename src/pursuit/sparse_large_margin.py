@@ -223,7 +223,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, ClassPredictor):
     coef0 : float, default 1
         Constant of the polynomial and cosine polynomial kernels.
     kernel_params : mapping, optional
-        Keyword arguments of a callable kernel.
+        Refused: a callable has no derivative. Here so that all estimators take the same arguments.
     init : {"random", "kmeans", "matching_pursuit"} or array-like, default "random"
         Where the vectors start: at rows drawn in proportion to their weights; at centres of
         clusters; at the rows that kernel matching pursuit chooses; or at the rows of an array of
