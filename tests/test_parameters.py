@@ -12,6 +12,7 @@ from pursuit.parameters import (
     check_choice,
     check_integer,
     check_real,
+    check_several_classes,
     check_weights,
     class_codes,
     class_weights,
@@ -105,3 +106,9 @@ def test_targets_and_codes(n_classes):
 
 def test_everything_exported_exists():
     assert all(hasattr(parameters, name) for name in parameters.__all__)
+
+
+def test_a_classifier_needs_two_classes():
+    check_several_classes(np.array(["ant", "bee"]))
+    with pytest.raises(ValueError, match="one class only .ant.; .*at least 2 classes"):
+        check_several_classes(np.array(["ant"]))

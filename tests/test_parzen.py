@@ -393,3 +393,9 @@ def test_no_warnings_on_plain_data(X):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ManifoldParzenDensityCV().fit(X)
+
+
+def test_a_classifier_refuses_a_single_class():
+    X, y = np.arange(6.0).reshape(3, 2), ["ant", "ant", "bee"]
+    with pytest.raises(ValueError, match="one class only .ant."):
+        DensityClassifier(ParzenDensity()).fit(X, y, [1, 1, 0])
