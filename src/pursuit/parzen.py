@@ -722,7 +722,8 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        labels: Array = self.classes_[winners(self._decisions(X))]
+        codes = winners(self._decisions(X))
+        labels: Array = self.classes_[codes]
         return labels
 
     def predict_proba(self, X: Any) -> Array:
