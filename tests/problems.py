@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pursuit.gram import WeightedValues, gather, normal_equations
+from pursuit.greedy.normal_equations import WeightedValues, gather, normal_equations
 
 
 class Problem(NamedTuple):

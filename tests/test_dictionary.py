@@ -22,8 +22,8 @@ from pursuit.dictionary import (
     training_rows,
     user_functions,
 )
+from pursuit.geometry.local_covariance import local_covariances
 from pursuit.kernels import RBF, FunctionKernel, Laplacian, Linear, Precomputed
-from pursuit.local_covariance import local_covariances
 
 
 @pytest.fixture

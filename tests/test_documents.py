@@ -12,7 +12,7 @@ import pytest
 import typer
 
 import pursuit
-from pursuit import cli
+from pursuit.cli import app as cli
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -31,7 +31,7 @@ from pursuit import (
     SparseKernelPCA,
     SparseLargeMarginClassifier,
 )
-from pursuit.deflation import SELECTIONS
+from pursuit.greedy.deflation import SELECTIONS
 from pursuit.kernels import RBF, Linear
 from pursuit.losses import LOSSES
 

@@ -13,6 +13,8 @@ from scipy.optimize import minimize_scalar
 from sklearn import metrics
 
 from pursuit import losses
+from pursuit._validation import signed_targets
+from pursuit.io.tree import Decoder, Encoder
 from pursuit.losses import (
     LOSSES,
     AbsoluteError,
@@ -34,8 +36,6 @@ from pursuit.losses import (
     robust_scale,
     weighted_median,
 )
-from pursuit.parameters import signed_targets
-from pursuit.value_tree import Decoder, Encoder
 
 LOG2 = np.log(2.0)
 

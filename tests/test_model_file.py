@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
-from test_value_tree import Holder, Pair, assert_same, holding, known_classes
+from trees import Holder, Pair, assert_same, holding, known_classes
 
 from pursuit import (
     KernelMatchingPursuitClassifier,
@@ -26,8 +26,8 @@ from pursuit import (
     kernels,
     model_file,
 )
-from pursuit.atoms import Atoms, FunctionAtoms, OrientedAtoms, unite
 from pursuit.dictionary import OrientedGaussians
+from pursuit.expansion.basis_functions import Atoms, FunctionAtoms, OrientedAtoms, unite
 from pursuit.model_file import (
     ModelFileError,
     describe,

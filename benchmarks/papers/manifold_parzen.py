@@ -33,7 +33,7 @@ from pursuit import (
     ParzenDensity,
     datasets,
 )
-from pursuit.log_density import Shape, log_densities
+from pursuit.density.gaussian_mixture import Shape, log_densities
 
 N_DRAWS = 10
 SPIRAL_SIGMAS = np.geomspace(0.001, 0.1, 31)

@@ -34,11 +34,7 @@ from sklearn.svm import SVC
 
 from benchmarks.papers.uci_table3 import PENALTIES
 from benchmarks.report import log_axis, percent
-from pursuit import (
-    KernelMatchingPursuitClassifier,
-    KernelMatchingPursuitClassifierCV,
-    datasets,
-)
+from pursuit import KernelMatchingPursuitClassifier, KernelMatchingPursuitClassifierCV, datasets
 
 GAMMAS = 2.0 ** -np.arange(9)[::-1]  # sigma from 16 to 1
 LONGEST = 200

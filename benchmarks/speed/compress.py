@@ -23,7 +23,7 @@ from benchmarks.report import percent
 from benchmarks.timing import alternate, seconds
 from pursuit import KernelMatchingPursuitClassifier, compress, datasets
 from pursuit.kernels import RBF
-from pursuit.reduction import reduce_expansion
+from pursuit.svm.reduction import reduce_expansion
 
 C, GAMMA = 100.0, 1 / (2 * 6.47**2)
 N_ROWS, N_TIMED, N_BINARY, N_SPLITS = 10_000, 2000, 600, 3

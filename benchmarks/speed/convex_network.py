@@ -27,10 +27,10 @@ from sklearn.svm import SVC
 
 from benchmarks.convex_network_sets import load
 from pursuit import ConvexNetworkClassifier
-from pursuit.basis_matrix import KeptMatrix
-from pursuit.gauss_seidel import Problem, solve
+from pursuit.expansion.design_matrix import KeptMatrix
 from pursuit.kernels import CosinePolynomial
 from pursuit.losses import LOSSES
+from pursuit.optimize.coordinate_descent import Problem, solve
 
 CONVEX = [name for name, loss in LOSSES.items() if loss.convex and loss.task != "regressor"]
 SIZES = (500, 1000, 2000, 4000, 8000)

@@ -20,8 +20,9 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.report import percent
 from benchmarks.timing import Clock, in_fresh_process, product_rate, seconds
-from pursuit import KernelMatchingPursuitClassifier, blocks, datasets
-from pursuit.backend import NumpyBackend
+from pursuit import KernelMatchingPursuitClassifier, datasets
+from pursuit.linalg import blocks
+from pursuit.linalg.factor import NumpyBackend
 
 N_TRAIN, N_CANDIDATES, N_VECTORS = 522_000, 2000, 400
 GAMMA = 1 / 54

@@ -23,9 +23,10 @@ from sklearn.svm import SVC
 
 from benchmarks.report import percent
 from benchmarks.timing import Clock, seconds
-from pursuit import SparseLargeMarginClassifier, datasets, sparse_large_margin
+from pursuit import SparseLargeMarginClassifier, datasets
 from pursuit.kernels import RBF
-from pursuit.margin import features, solve_margin, whitened
+from pursuit.optimize.svm import features, solve_margin, whitened
+from pursuit.svm import sparse_large_margin
 
 USPS = {"gamma": 1 / 128, "C": 10.0}
 # Parameters, and the goal in seconds.

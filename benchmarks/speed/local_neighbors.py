@@ -19,14 +19,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.report import percent
 from benchmarks.timing import product_rate, seconds
-from pursuit import (
-    ConvexKNeighborsClassifier,
-    HyperplaneKNeighborsClassifier,
-    blocks,
-    datasets,
-    local_neighbors,
-    nearest,
-)
+from pursuit import ConvexKNeighborsClassifier, HyperplaneKNeighborsClassifier, datasets
+from pursuit.geometry import nearest
+from pursuit.linalg import blocks
+from pursuit.neighbors import classifiers as local_neighbors
 
 
 class Meter:

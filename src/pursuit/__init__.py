@@ -3,42 +3,45 @@
 from importlib.metadata import version
 
 from pursuit import bounds, dictionary, displays, kernels, losses, model_file
-from pursuit.classical import KernelCentroidClassifier, NadarayaWatsonRegressor
-from pursuit.compression import (
-    CompressedClassifier,
-    CompressedOutlierDetector,
-    CompressedRegressor,
-    compress,
+from pursuit.convex_network.convex_network import ConvexNetworkClassifier
+from pursuit.decomposition.kernel_cca import SparseKernelCCA
+from pursuit.decomposition.kernel_pca import GreedyNystroem, SparseKernelPCA
+from pursuit.density.kernel_regression import KernelCentroidClassifier, NadarayaWatsonRegressor
+from pursuit.density.local_gaussian import LocalGaussianDensity
+from pursuit.density.parzen import (
+    DensityClassifier,
+    ManifoldParzenDensity,
+    ManifoldParzenDensityCV,
+    ParzenDensity,
 )
-from pursuit.convex_network import ConvexNetworkClassifier
-from pursuit.density_display import DensityDisplay
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
-from pursuit.image_display import VectorImageDisplay
-from pursuit.local_gaussian import LocalGaussianDensity
-from pursuit.local_neighbors import (
-    ConvexKNeighborsClassifier,
-    HyperplaneKNeighborsClassifier,
-    reference_rows,
-)
-from pursuit.matching_pursuit import (
+from pursuit.displays.density import DensityDisplay
+from pursuit.displays.images import VectorImageDisplay
+from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
     KernelMatchingPursuitRegressor,
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
-from pursuit.parzen import (
-    DensityClassifier,
-    ManifoldParzenDensity,
-    ManifoldParzenDensityCV,
-    ParzenDensity,
+from pursuit.neighbors.classifiers import (
+    ConvexKNeighborsClassifier,
+    HyperplaneKNeighborsClassifier,
+    reference_rows,
 )
-from pursuit.reduced_set import ReducedSetClassifier, ReducedSupportVectorClassifier
-from pursuit.relevance_vector import RelevanceVectorClassifier, RelevanceVectorRegressor
-from pursuit.sparse_kernel_cca import SparseKernelCCA
-from pursuit.sparse_kernel_pca import GreedyNystroem, SparseKernelPCA
-from pursuit.sparse_large_margin import SparseLargeMarginClassifier
+from pursuit.sparse_bayes.relevance_vector import (
+    RelevanceVectorClassifier,
+    RelevanceVectorRegressor,
+)
+from pursuit.svm.compression import (
+    CompressedClassifier,
+    CompressedOutlierDetector,
+    CompressedRegressor,
+    compress,
+)
+from pursuit.svm.reduced_set import ReducedSetClassifier, ReducedSupportVectorClassifier
+from pursuit.svm.sparse_large_margin import SparseLargeMarginClassifier
 
 __version__ = version("pursuit")
 

@@ -38,8 +38,8 @@ from typing import Any
 import numpy as np
 from scipy.special import entr, xlogy
 
-from pursuit.backend import Array
-from pursuit.parameters import check_integer, check_real
+from pursuit._validation import check_integer, check_real
+from pursuit.linalg.factor import Array
 
 __all__ = [
     "cca_bound",
@@ -272,7 +272,7 @@ def matching_pursuit_bound_path(
     Examples
     --------
     >>> from pursuit.bounds import matching_pursuit_bound_path
-    >>> from pursuit.stopping import best_prefix
+    >>> from pursuit.greedy.stopping import best_prefix
     >>> path = matching_pursuit_bound_path(1000, [1, 2, 3, 4], [999, 50, 10, 10])
     >>> path.round(3)
     array([  inf, 0.779, 0.367, 0.404])

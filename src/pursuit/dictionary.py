@@ -33,12 +33,19 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-from pursuit.atoms import Atoms, AtomSet, FunctionAtoms, MixedAtoms, OrientedAtoms, unite
-from pursuit.backend import Array
+from pursuit._validation import check_choice, check_integer, check_real
+from pursuit.expansion.basis_functions import (
+    Atoms,
+    AtomSet,
+    FunctionAtoms,
+    MixedAtoms,
+    OrientedAtoms,
+    unite,
+)
+from pursuit.geometry.local_covariance import Neighborhoods, local_covariances
 from pursuit.kernels import Kernel, Precomputed
-from pursuit.local_covariance import Neighborhoods, local_covariances
+from pursuit.linalg.factor import Array
 from pursuit.losses import weighted_median
-from pursuit.parameters import check_choice, check_integer, check_real
 
 __all__ = [
     "Atoms",

@@ -56,8 +56,8 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from pursuit.backend import Array, backend_of
-from pursuit.parameters import check_real
+from pursuit._validation import check_real
+from pursuit.linalg.factor import Array, backend_of
 
 __all__ = [
     "RBF",

@@ -35,7 +35,7 @@ from typing import IO, Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from pursuit.value_tree import (
+from pursuit.io.tree import (
     Decoder,
     Encoder,
     ModelFileError,

@@ -1,0 +1,138 @@
+"""Checks of parameters and targets that the estimators share; each error names its parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_array
+
+from pursuit.linalg.factor import Array
+
+__all__ = [
+    "FLOATS",
+    "check_choice",
+    "check_integer",
+    "check_real",
+    "check_several_classes",
+    "check_weights",
+    "class_weights",
+    "class_codes",
+    "signed_targets",
+]
+
+# Rows keep these types; others are converted to float64.
+FLOATS = [np.float64, np.float32]
+
+
+def check_integer(name: str, value: Any, minimum: int = 1, *, optional: bool = False) -> None:
+    """Raise unless `value` is an integer of at least `minimum` (or None where optional)."""
+    if optional and value is None:
+        return
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < minimum:
+        raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
+
+
+def check_real(
+    name: str, value: Any, minimum: float = 0.0, below: float = np.inf, *, above: bool = False
+) -> None:
+    """Raise unless `value` is a finite number in [minimum, below), open below if `above`."""
+    number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+    inside = number and (value > minimum if above else value >= minimum) and value < below
+    if not inside:
+        least = f" {'above' if above else 'of at least'} {minimum:g}" if minimum > -np.inf else ""
+        most = "" if below == np.inf else f" and below {below:g}"
+        raise ValueError(f"{name} must be a finite number{least}{most}, got {value!r}")
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise unless `value` is one of `choices`, of the same type."""
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+
+
+def check_several_classes(classes: Array) -> None:
+    """Raise unless there are at least two classes."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only ({classes[0]}); a classifier needs rows of positive weight "
+            "from at least 2 classes"
+        )
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Array:
+    """Weights of the rows as float64, ones where none are given.
+
+    Raises
+    ------
+    ValueError
+        If there is not one finite, non-negative weight a row, or all are zero.
+    """
+    if sample_weight is None:
+        return np.ones(n_rows)
+    if np.isscalar(sample_weight):
+        sample_weight = np.full(n_rows, sample_weight)
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, expected ({n_rows},)")
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(f"sample_weight is negative at row {row}")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row")
+    checked: Array = weights
+    return checked
+
+
+def class_weights(
+    class_weight: Mapping[Any, float] | str | None, classes: Array, codes: Array, weights: Array
+) -> Array:
+    """Weight of each class.
+
+    Parameters
+    ----------
+    class_weight : mapping, "balanced" or None
+        As in scikit-learn; ``"balanced"`` counts rows by their sample weights.
+    classes : ndarray of shape (n_classes,)
+        Sorted labels.
+    codes : ndarray of int of shape (n_rows,)
+        Index of each row's class.
+    weights : ndarray of shape (n_rows,)
+        Sample weights.
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):
+        check_choice("class_weight", class_weight, ("balanced",))
+        mass = np.bincount(codes, weights=weights, minlength=len(classes))
+        return np.asarray(mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0)))
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"class_weight must be a mapping, 'balanced' or None, got {class_weight!r}"
+        )
+    for weight in class_weight.values():
+        check_real("class_weight", weight)
+    return np.asarray(compute_class_weight(dict(class_weight), classes=classes, y=classes[codes]))
+
+
+def signed_targets(codes: Array, n_classes: int) -> Array:
+    """Targets +1 and -1: one column for two classes, else one column a class."""
+    if n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    targets = np.full((len(codes), n_classes), -1.0)
+    targets[np.arange(len(codes)), codes] = 1.0
+    return targets
+
+
+def class_codes(targets: Array) -> Array:
+    """Index of each row's class, from the targets that `signed_targets` gives."""
+    if targets.shape[1] == 1:
+        return (targets[:, 0] > 0).astype(int)
+    codes: Array = targets.argmax(axis=1)
+    return codes

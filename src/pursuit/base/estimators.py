@@ -1,0 +1,246 @@
+"""What every estimator with a kernel expansion shares: reading data, and prediction.
+
+A fit ends in a `KernelExpansion`, and a classifier has a temperature beside it; predictions,
+probabilities and fitted attributes follow from these alone. What a path of expansions adds is in
+``estimator.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pursuit._validation import (
+    FLOATS,
+    check_choice,
+    check_integer,
+    check_several_classes,
+    check_weights,
+    class_codes,
+    class_weights,
+    signed_targets,
+)
+from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.probabilities import fit_temperature, probabilities, winners
+from pursuit.greedy.normal_equations import Samples
+from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
+from pursuit.linalg.factor import Array
+
+__all__ = ["ClassPredictor", "NumberPredictor", "Predictor", "squeeze_binary"]
+
+
+class Predictor(BaseEstimator):
+    """Base of estimators whose fitted model is a `KernelExpansion`.
+
+    A subclass's ``fit`` reads its data by `_read` and ends with `_store_expansion`.
+    """
+
+    n_components: Any
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is accepted; a precomputed kernel makes the input pairwise."""
+        tags = super().__sklearn_tags__()
+        kernel = getattr(self, "kernel", None)
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = is_precomputed(kernel)
+        return tags
+
+    def _store_expansion(self, expansion: KernelExpansion, rows: Array | None = None) -> None:
+        """Set the fitted attributes; `rows` are the training rows behind the vectors, if any."""
+        atoms = expansion.atoms
+        self.expansion_ = expansion
+        self.kernel_ = atoms.kernel
+        self.dual_coef_ = expansion.coefficients
+        self.intercept_ = expansion.intercept
+        self.n_components_ = len(atoms)
+        for name in ("support_", "support_vectors_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if rows is not None:
+            self.support_ = rows
+        if not isinstance(atoms.kernel, Precomputed) and atoms.centres is not None:
+            self.support_vectors_ = atoms.centres
+
+    @property
+    def component_names_(self) -> list[str]:
+        """What each function is: its kernel with its numbers, or the user's name for it."""
+        return self.expansion_.atoms.names
+
+    def _validated(self, X: Any) -> Any:
+        """Rows for prediction, checked against those of ``fit``."""
+        if not hasattr(self, "expansion_"):
+            check_is_fitted(self)
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+
+    def _outputs(self, X: Any) -> Array:
+        """Outputs of the expansion on checked rows, (n_rows, n_outputs)."""
+        rows = self._validated(X)
+        return self.expansion_(rows)
+
+    def _resolved_kernel(self, samples: Samples, **changed: Any) -> Kernel:
+        """The kernel with its numbers taken from rows; some arguments may be `changed`."""
+        names = ("kernel", "gamma", "degree", "coef0", "kernel_params")
+        arguments = {name: getattr(self, name) for name in names} | changed
+        return resolve_kernel(X=samples.X, sample_weight=samples.weights, **arguments)
+
+    def _budgets(self, n_outputs: int) -> list[int]:
+        """Budget of each basis: one basis for all outputs."""
+        check_integer("n_components", self.n_components)
+        return [int(self.n_components)]
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        """Checked training rows, targets as a table, weights."""
+        raise NotImplementedError
+
+
+class ClassPredictor(Predictor):
+    """Prediction of classes from decision values: one column for two classes, else one each."""
+
+    classes_: Array
+    temperature_: float
+    multi_class: str
+    class_weight: Mapping[Any, float] | str | None
+
+    def _budgets(self, n_outputs: int) -> list[int]:
+        """One budget for a shared basis, or one a class."""
+        check_choice("multi_class", self.multi_class, ("shared", "ovr"))
+        per_class = np.ndim(self.n_components) == 1
+        if self.multi_class == "shared" or (n_outputs == 1 and not per_class):
+            return super()._budgets(n_outputs)
+        if not per_class:
+            (total,) = super()._budgets(n_outputs)
+            each, left = divmod(total, n_outputs)
+            return [each + (b < left) for b in range(n_outputs)]
+        if len(self.n_components) != n_outputs:
+            raise ValueError(
+                f"n_components has {len(self.n_components)} entries, but there are {n_outputs} "
+                "one-vs-rest bases"
+            )
+        for budget in self.n_components:
+            check_integer("n_components", budget)
+        return [int(budget) for budget in self.n_components]
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        """Checked rows, targets +1 and -1, weights with those of the classes."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
+        check_classification_targets(y)
+        weights = check_weights(sample_weight, X.shape[0])
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        present = np.bincount(codes, weights=weights > 0) > 0
+        if not present.all():
+            self.classes_ = self.classes_[present]
+            codes = np.maximum(np.cumsum(present)[codes] - 1, 0)
+        self._class_weights = class_weights(self.class_weight, self.classes_, codes, weights)
+        check_several_classes(self.classes_)
+        if not self._class_weights.all():
+            unweighted = self.classes_[self._class_weights == 0][0]
+            raise ValueError(f"class_weight is zero for the class {unweighted}")
+        Y = signed_targets(codes, len(self.classes_))
+        return Samples(X, Y, weights * self._class_weights[codes])
+
+    def _fit_temperature(self, samples: Samples) -> None:
+        """The temperature of the highest likelihood on these rows' decision values."""
+        values = self.expansion_(samples.X)
+        self.temperature_ = fit_temperature(values, class_codes(samples.Y), samples.weights)
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one value, positive for ``classes_[1]``.
+        """
+        return squeeze_binary(self._outputs(X))
+
+    def predict(self, X: Any) -> Array:
+        """Class labels.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        return self._labels(self._outputs(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities: softmax of the decision values over ``temperature_``.
+
+        The largest probability is always that of the class that ``predict`` gives.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return probabilities(self._outputs(X), 1.0 / self.temperature_)
+
+    def _labels(self, outputs: Array) -> Array:
+        """Labels of raw outputs; ties go to the first class."""
+        labels: Array = self.classes_[winners(outputs)]
+        return labels
+
+
+class NumberPredictor(Predictor):
+    """Prediction of numbers: one column a target, or a vector for a 1-d target."""
+
+    _one_dimensional: bool
+
+    def __sklearn_tags__(self) -> Any:
+        """Several targets are accepted."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        """Checked rows, targets as a table, weights."""
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=FLOATS, multi_output=True, y_numeric=True
+        )
+        weights = check_weights(sample_weight, X.shape[0])
+        self._one_dimensional = y.ndim == 1
+        return Samples(X, np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1), weights)
+
+    def predict(self, X: Any) -> Array:
+        """Predicted targets.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            In the form of the training targets.
+        """
+        return self._shaped(self._outputs(X))
+
+    def _shaped(self, outputs: Array) -> Array:
+        """Predictions from outputs, in the form of the training targets."""
+        return outputs[:, 0] if self._one_dimensional else outputs
+
+
+def squeeze_binary(outputs: Array) -> Array:
+    """One column as a vector."""
+    return outputs[:, 0] if outputs.shape[1] == 1 else outputs

@@ -1,0 +1,5 @@
+"""The command line."""
+
+from pursuit.cli.app import main
+
+__all__ = ["main"]

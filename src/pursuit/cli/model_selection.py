@@ -1,0 +1,367 @@
+"""From features to a model: kernel width and budget by cross-validation, and how good it is.
+
+`search` chooses the kernel's gamma and the number of vectors by the exact cross-validated path of
+`KernelMatchingPursuitClassifierCV` and its regression twin, one gamma at a time, so that a caller
+can show progress. The work stays bounded on large files. A Gram matrix costs the square of the
+number of candidates for each row, so the candidates are at most `MOST_CANDIDATES` random rows; of
+more than `MANY_ROWS`, `CANDIDATES_OF_MANY`. Gamma is chosen with at most `SEARCH_CANDIDATES`
+candidates, and on more than `SEARCH_ROWS` rows on that many random ones; the number of vectors is
+then chosen on all rows. Under a loss other than squared error the vectors are chosen by squared
+error, and all coefficients are fitted under the loss after every `REFIT_EVERY` of them: passes over
+the candidates and re-fits are what such a path costs.
+
+A model is measured by what its loss asks for, beside the best constant in that respect:
+
+=======================  ===============================  ===================
+loss                     error                            constant
+=======================  ===============================  ===================
+any, for classes         share of wrong labels            most frequent label
+squared error            root of the mean squared error   mean
+Huber, absolute error    mean absolute error              median
+quantile                 mean pinball loss                quantile
+Poisson                  mean deviance                    mean
+=======================  ===============================  ===================
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_poisson_deviance
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from pursuit.cli.preparation import Features, Layout, TableModel, Task, make_preparation, matching
+from pursuit.io.tables import DataError, Matrix, Table, shown
+from pursuit.kernels import scale_gamma
+from pursuit.losses import AbsoluteError, Huber, Loss, Poisson, Quantile
+from pursuit.matching_pursuit.cross_validation import GAMMA_FACTORS
+from pursuit.matching_pursuit.estimators import (
+    KernelMatchingPursuitClassifier,
+    KernelMatchingPursuitClassifierCV,
+    KernelMatchingPursuitRegressor,
+    KernelMatchingPursuitRegressorCV,
+)
+
+SEARCH_ROWS = 10_000
+SEARCH_CANDIDATES = 1_000
+MOST_CANDIDATES = 2_000
+MANY_ROWS, CANDIDATES_OF_MANY = 100_000, 1_000
+MOST_VECTORS = 200
+FOLDS = 5
+REFIT_EVERY = 10
+TIMING_SECONDS = 0.3
+
+KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
+
+#: Walks through items and shows under a label how far it is, like ``rich.progress.track``.
+Track: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
+
+_PLAIN = {
+    "classification": KernelMatchingPursuitClassifier,
+    "regression": KernelMatchingPursuitRegressor,
+}
+_CROSS_VALIDATED = {
+    "classification": KernelMatchingPursuitClassifierCV,
+    "regression": KernelMatchingPursuitRegressorCV,
+}
+
+
+class Yardstick(NamedTuple):
+    """What an error is called and how it is computed, and the same for the best constant."""
+
+    name: str
+    error: Callable[[NDArray[Any], NDArray[Any]], float]
+    constant: str
+    best: Callable[[NDArray[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Error of the model and of the baseline."""
+
+    error: float
+    baseline: float
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to fit; None stands for a choice: of gamma and N by cross-validation."""
+
+    task: Task
+    n_components: int | None = None
+    gamma: float | None = None
+    kernel: str = "rbf"
+    alpha: float | None = None
+    n_candidates: int | None = None
+    seed: int = 0
+    loss: Loss | str = "squared_error"
+
+    def estimator(self, n_rows: int, gamma: float | str, n_components: int) -> Any:
+        """Return the plain estimator, not fitted."""
+        return _PLAIN[self.task](n_components, gamma=gamma, **self._shared(n_rows))
+
+    def cross_validated(self, n_rows: int, gamma: float | str, splitter: Any) -> Any:
+        """Return the estimator that chooses the number of vectors up to a largest, not fitted."""
+        budget = min(self.n_components or MOST_VECTORS, n_rows)
+        shared = self._shared(n_rows)
+        return _CROSS_VALIDATED[self.task](budget, gamma=gamma, cv=splitter, **shared)
+
+    def _shared(self, n_rows: int) -> dict[str, Any]:
+        bound = MOST_CANDIDATES if n_rows <= MANY_ROWS else CANDIDATES_OF_MANY
+        most = self.n_candidates or bound
+        shared = {
+            "kernel": self.kernel,
+            "loss": self.loss,
+            "alpha": "auto" if self.alpha is None else self.alpha,
+            "n_candidates": most if most < n_rows else None,
+            "random_state": self.seed,
+        }
+        if self.loss != "squared_error":
+            shared |= {"selection": "squared_error", "refit_every": REFIT_EVERY}
+        return shared
+
+
+def check_targets(data: Table | Matrix, y: NDArray[Any], layout: Layout, loss: Any) -> None:
+    """Raise a `DataError` that names the first count below zero, for which Poisson has no loss."""
+    counts = isinstance(loss, Poisson) or loss == "poisson"
+    if counts and (y < 0).any():
+        row = int(np.argmax(y < 0))
+        place = data.where(row) if isinstance(data, Table) else f"{data.path}: row {row + 1}"
+        raise DataError(
+            f"{place}: column {layout.target!r}: {y[row]:g} is below zero, where the Poisson loss "
+            "is not defined"
+        )
+
+
+def fit(
+    data: Table | Matrix, y: NDArray[Any], layout: Layout, settings: Settings, track: Track
+) -> tuple[TableModel, Features, list[str]]:
+    """Prepare the features, choose gamma and the number of vectors, and fit.
+
+    Parameters
+    ----------
+    data : Table or Matrix
+        Rows that have a target.
+    y : ndarray of shape (n_rows,)
+        Their labels or numbers.
+    layout : Layout
+        What the columns are.
+    settings : Settings
+        What is given.
+    track : callable
+        Shows progress.
+
+    Returns
+    -------
+    model : TableModel
+        The fitted model.
+    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+        The features.
+    notes : list of str
+        What was done that a user may not expect.
+    """
+    if layout.task == "classification" and (y == y[0]).all():
+        raise DataError(f"{data.path}: column {layout.target!r}: one class only: {shown(y[0])}")
+    preparation = make_preparation(layout)
+    for _ in track([0], "preparing the features"):
+        X = preparation.fit_transform(matching(data, layout))
+    estimator, notes = search(X, y, settings, track)
+    guess = yardstick(layout.task, estimator).best(y)
+    layout = replace(layout, baseline=guess.item() if isinstance(guess, np.generic) else guess)
+    return TableModel(estimator, preparation, layout), X, notes
+
+
+def search(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> tuple[Any, list[str]]:
+    """Choose gamma and the number of vectors where they are not given, and fit.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        Features.
+    y : ndarray of shape (n_samples,)
+        Labels or numbers.
+    settings : Settings
+        What is given.
+    track : callable
+        Shows progress.
+
+    Returns
+    -------
+    model : estimator
+        Fitted to all rows.
+    notes : list of str
+        What was done that a user may not expect.
+    """
+    n_rows, notes = len(y), []
+    splitter = folds(y, settings)
+    gamma: float | str = settings.gamma or "scale"
+    if splitter is None:
+        notes.append("too few rows to cross-validate: gamma and the number of vectors are defaults")
+    elif settings.gamma is None and settings.kernel in KERNELS_WITH_GAMMA:
+        gamma = _best_gamma(X, y, settings, track)
+        if n_rows > SEARCH_ROWS:
+            notes.append(f"gamma was chosen on {SEARCH_ROWS} of the {n_rows} rows")
+    if splitter is None or settings.n_components is not None:
+        budget = min(settings.n_components or MOST_VECTORS, n_rows)
+        model = settings.estimator(n_rows, gamma, budget)
+    else:
+        model = settings.cross_validated(n_rows, gamma, splitter)
+    for _ in track([0], f"fitting {n_rows} rows"):
+        with warnings.catch_warnings():
+            if settings.n_components is None:  # nobody asked for as many as were tried
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+    if settings.n_components is None and model.n_components_ == MOST_VECTORS:
+        notes.append(f"the error still falls at {MOST_VECTORS} vectors: --n-components allows more")
+    if "cv" in model.get_params():
+        model.set_params(cv=splitter.get_n_splits())  # a model file holds no splitter
+    return model, notes
+
+
+def _best_gamma(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> float:
+    """Return the gamma with the lowest cross-validated loss, at the given size or at any."""
+    if len(y) > SEARCH_ROWS:
+        rows = some_rows(len(y), settings.seed)
+        X, y = X[rows], y[rows]
+    settings = replace(settings, n_candidates=settings.n_candidates or SEARCH_CANDIDATES)
+    splitter = folds(y, settings)
+    scale, losses = scale_gamma(X), {}
+    for gamma in track([scale * factor for factor in GAMMA_FACTORS], "choosing gamma"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = settings.cross_validated(len(y), gamma, splitter).fit(X, y)
+        path = model.cv_loss_path_[0].mean(axis=0)
+        losses[gamma] = path[-1] if settings.n_components else path.min()
+    best: float = min(losses, key=losses.__getitem__)
+    return best
+
+
+def folds(y: NDArray[Any], settings: Settings) -> Any:
+    """Return the splitter for cross-validation, or None if there are too few rows.
+
+    Every training part holds two classes: the two largest have a row in it.
+    """
+    if settings.task == "regression":
+        n_folds = min(FOLDS, len(y))
+        return KFold(n_folds, shuffle=True, random_state=settings.seed) if n_folds > 2 else None
+    n_folds = min(FOLDS, int(np.sort(np.unique(y, return_counts=True)[1])[-2]))
+    if n_folds < 2:
+        return None
+    return StratifiedKFold(n_folds, shuffle=True, random_state=settings.seed)
+
+
+def some_rows(n_rows: int, seed: int) -> NDArray[np.int64]:
+    """Return `SEARCH_ROWS` random rows in order."""
+    return np.sort(np.random.default_rng(seed).choice(n_rows, SEARCH_ROWS, replace=False))
+
+
+def held_out_error(
+    X: Features, y: NDArray[Any], model: TableModel, settings: Settings, track: Track
+) -> Measured | None:
+    """Return the error of refits, at the fitted gamma and size, on rows they have not seen.
+
+    On up to twice `SEARCH_ROWS` rows these are the folds of a cross-validation; on more it is one
+    refit and `SEARCH_ROWS` random rows; too few rows give None.
+    """
+    splits = _splits(y, settings)
+    if not splits:
+        return None
+    fitted = model.estimator
+    gamma = getattr(fitted.kernel_, "gamma", "scale")
+    predicted = []
+    for train, test in track(splits, "measuring the error"):
+        n_components = max(1, min(fitted.n_components_, len(train)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            refit = settings.estimator(len(train), gamma, n_components).fit(X[train], y[train])
+        predicted.append(refit.predict(X[test]))
+    tests = np.concatenate([test for _, test in splits])
+    return measure(y[tests], np.concatenate(predicted), model)
+
+
+def _splits(y: NDArray[Any], settings: Settings) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    if len(y) > 2 * SEARCH_ROWS:
+        test = some_rows(len(y), settings.seed + 1)
+        return [(np.setdiff1d(np.arange(len(y)), test), test)]
+    splitter = folds(y, settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds
+        return [] if splitter is None else list(splitter.split(y, y))
+
+
+def measure(y: NDArray[Any], predicted: NDArray[Any], model: TableModel) -> Measured:
+    """Return the error of predictions, and that of the best constant of the training rows."""
+    error = yardstick(model.layout.task, model.estimator).error
+    constant = np.full(len(y), model.layout.baseline)
+    return Measured(error(y, predicted), error(y, constant), len(y))
+
+
+def yardstick(task: Task, estimator: Any) -> Yardstick:
+    """Return how a fitted estimator is measured: see the table at the top of this file."""
+    if task == "classification":
+        return Yardstick("error", wrong_share, "always the most frequent", most_frequent)
+    loss = estimator.loss_
+    if isinstance(loss, Quantile):
+        return _pinball(loss.quantile)
+    return _YARDSTICKS.get(type(loss), _ROOT_MEAN_SQUARE)
+
+
+def wrong_share(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """Return the share of wrong labels."""
+    return float(np.mean(y != predicted))
+
+
+def most_frequent(y: NDArray[Any]) -> Any:
+    """Return the most frequent label."""
+    labels, counts = np.unique(y, return_counts=True)
+    return labels[counts.argmax()]
+
+
+def root_mean_square(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """Return the root of the mean squared error."""
+    return float(np.sqrt(np.mean((y - predicted) ** 2)))
+
+
+def mean_deviance(y: NDArray[Any], predicted: NDArray[Any]) -> float:
+    """Return the mean deviance of counts; a mean too small for a number counts as the least."""
+    return float(mean_poisson_deviance(y, np.maximum(predicted, np.finfo(float).tiny)))
+
+
+def _pinball(level: float) -> Yardstick:
+    """Return the measure of a quantile."""
+    return Yardstick(
+        "mean pinball loss",
+        lambda y, predicted: float(mean_pinball_loss(y, predicted, alpha=level)),
+        f"the {level:g} quantile",
+        lambda y: np.quantile(y, level),
+    )
+
+
+_ROOT_MEAN_SQUARE = Yardstick("root mean squared error", root_mean_square, "the mean", np.mean)
+_ABSOLUTE = Yardstick("mean absolute error", mean_absolute_error, "the median", np.median)
+_YARDSTICKS = {
+    Huber: _ABSOLUTE,
+    AbsoluteError: _ABSOLUTE,
+    Poisson: Yardstick("mean Poisson deviance", mean_deviance, "the mean", np.mean),
+}
+
+
+def microseconds_a_row(
+    predict: Callable[[Any], Any], X: Any, seconds: float | None = None
+) -> float:
+    """Return the shortest of several timed predictions, divided by the rows, after a first one."""
+    predict(X)
+    best, end = np.inf, time.perf_counter() + (seconds or TIMING_SECONDS)
+    while time.perf_counter() < end or best == np.inf:
+        start = time.perf_counter()
+        predict(X)
+        best = min(best, time.perf_counter() - start)
+    return float(best * 1e6 / X.shape[0])

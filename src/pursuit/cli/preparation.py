@@ -1,0 +1,392 @@
+"""A fitted estimator together with the way from a file's columns to its features.
+
+A `Layout` says what a file must hold: the columns and what their cells mean, or the number of
+features, and the target. A preparation, made of scikit-learn's transformers and skrub's encoder
+of dates, turns that into numbers of comparable size. `TableModel` ties both to the estimator and
+keeps them in the model file: the layout as JSON, the preparation by skops, which stores no pickle.
+Loading accepts the types of scikit-learn that skops trusts and those in `TRUSTED`, and refuses a
+file that names any other.
+
+How the columns become features: numbers are standardised, then a missing one takes the median and
+sets a feature of its own. A text column becomes a 0/1 feature for each of its `MOST_CATEGORIES`
+most frequent cells (a missing cell counts as one; any other cell sets none of them), so two rows
+that differ in a category are as far apart as in a typical number. A date becomes year, month, day,
+hour, weekday and seconds since 1970, standardised. The features of a sparse matrix are divided by
+their largest absolute value, which keeps it sparse.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+import skops.io
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
+from skrub import DatetimeEncoder
+
+from pursuit import model_file
+from pursuit.io.tables import Column, DataError, Matrix, Table, infer_column, typed
+
+MOST_CATEGORIES = 40
+
+#: The types that a preparation may hold beside those of scikit-learn that skops trusts by itself.
+#: Reviewed: constructing them from stored attributes runs no code and opens nothing.
+TRUSTED = ("numpy.dtype", "skrub._datetime_encoder.DatetimeEncoder")
+
+Task: TypeAlias = Literal["classification", "regression"]
+Features: TypeAlias = NDArray[np.float64] | sp.csr_matrix
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the model expects of a file."""
+
+    source: Literal["table", "dense", "sparse"]
+    task: Task
+    target: str
+    labels: Literal["text", "integer", "number"]
+    columns: tuple[Column, ...] = ()  # of a table
+    left_out: tuple[str, ...] = ()  # columns of the table that are no features
+    n_features: int = 0  # of a matrix
+    first_index: int = 0  # of LIBSVM text: the number its first feature goes by
+    scale: bool = True
+    baseline: str | float = 0.0  # the majority class (as text), or the mean of the targets
+
+    def to_json(self) -> bytes:
+        """Return the layout as JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Layout:
+        """Return the layout that `to_json` wrote."""
+        fields = json.loads(text)
+        columns = tuple(
+            Column(**{**column, "categories": tuple(column["categories"])})
+            for column in fields.pop("columns")
+        )
+        return cls(columns=columns, left_out=tuple(fields.pop("left_out")), **fields)
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """An estimator that predicts for the rows of a file."""
+
+    estimator: Any
+    preparation: Any
+    layout: Layout
+
+    def features(self, data: Table | Matrix) -> Features:
+        """Return the features of the rows, as the estimator wants them."""
+        prepared: Features = self.preparation.transform(matching(data, self.layout))
+        return prepared
+
+    def notes(self, data: Table | Matrix) -> list[str]:
+        """Return what a user should know about a file to predict for."""
+        if isinstance(data, Matrix):
+            return []
+        layout = self.layout
+        known = {column.name for column in layout.columns} | {layout.target, *layout.left_out}
+        extra = [name for name in data.frame.columns if name not in known]
+        notes = [f"{data.path}: column {name!r} is not in the model: ignored" for name in extra]
+        for column in layout.columns:
+            # A full list of categories leaves rare ones out, so that a new one cannot be told.
+            if column.kind == "text" and len(column.categories) < MOST_CATEGORIES:
+                cells = _input(typed(data, column), column)
+                new = int((~cells.is_in(list(column.categories))).sum())
+                if new:
+                    place = f"{data.path}: column {column.name!r}"
+                    notes.append(f"{place}: cells with text that the fit has not seen: {new}")
+        return notes
+
+    def save(self, path: str | os.PathLike[str], *, staged: bool = True) -> None:
+        """Write the model, its preparation and its layout to one file."""
+        attachments = {
+            "layout.json": self.layout.to_json(),
+            "preparation.skops": skops_bytes(self.preparation),
+        }
+        model_file.save(self.estimator, path, staged=staged, attachments=attachments)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> TableModel:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is damaged or foreign, holds an estimator without the way from a table to
+            it, or names a type that is not trusted.
+        """
+        attachments = model_file.load_attachments(path)
+        if not {"layout.json", "preparation.skops"} <= attachments.keys():
+            raise model_file.ModelFileError(
+                f"{path} holds an estimator alone, not the columns of a table; use pursuit.load"
+            )
+        try:
+            layout = Layout.from_json(attachments["layout.json"])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise model_file.ModelFileError(f"{path}: damaged layout ({error})") from error
+        preparation = _load_preparation(path, attachments["preparation.skops"])
+        return cls(model_file.load(path), preparation, layout)
+
+
+def skops_bytes(estimator: Any) -> bytes:
+    """Return a fitted estimator of scikit-learn as a compressed file of skops."""
+    content: bytes = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED, compresslevel=6)
+    return content
+
+
+def _load_preparation(path: str | os.PathLike[str], content: bytes) -> Any:
+    try:
+        foreign = sorted(set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED))
+        if not foreign:
+            return skops.io.loads(content, trusted=list(TRUSTED))
+    except Exception as error:  # zipfile, json, skops and the classes each have errors of their own
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise model_file.ModelFileError(f"{path}: damaged preparation ({reason})") from error
+    raise model_file.ModelFileError(f"{path}: the preparation names {foreign[0]}, not trusted")
+
+
+# --- from a file to the input of the preparation -----------------------------------------------
+
+
+def matching(data: Table | Matrix, layout: Layout) -> pl.DataFrame | Features:
+    """Return the columns of a file that a layout asks for, converted and checked.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or a cell or the number of features is not what it should be.
+    """
+    if isinstance(data, Table):
+        if layout.source != "table":
+            raise DataError(f"{data.path}: a table, but the model was fitted to a matrix")
+        return pl.DataFrame([_input(typed(data, column), column) for column in layout.columns])
+    if layout.source == "table":
+        raise DataError(f"{data.path}: a matrix, but the model was fitted to a table with names")
+    X = data.X
+    if sp.issparse(X) != (layout.source == "sparse"):
+        raise DataError(f"{data.path}: the model was fitted to a {layout.source} matrix")
+    return _sparse(data, layout) if sp.issparse(X) else _dense(data, layout)
+
+
+def _input(cells: pl.Series, column: Column) -> pl.Series:
+    return cells.fill_null("") if column.kind == "text" else cells
+
+
+def _dense(data: Matrix, layout: Layout) -> NDArray[np.float64]:
+    if data.X.shape[1] != layout.n_features:
+        raise DataError(
+            f"{data.path}: {data.X.shape[1]} features, but the model has {layout.n_features}"
+        )
+    X: NDArray[np.float64] = data.X
+    infinite = np.argwhere(np.isinf(X))
+    if len(infinite):
+        row, column = infinite[0]
+        raise DataError(f"{data.where(row, column)}: not a finite number: {X[row, column]}")
+    return X
+
+
+def _sparse(data: Matrix, layout: Layout) -> sp.csr_matrix:
+    """Return the matrix with exactly the model's features: absent ones are zero."""
+    X, last = data.X, layout.first_index + layout.n_features
+    beyond = (X.indices >= last) | (X.indices < layout.first_index)
+    for fault, what in (
+        (~np.isfinite(X.data), "not a finite number"),
+        (beyond, "not in the model"),
+    ):
+        if fault.any():
+            entry = int(np.argmax(fault))
+            row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+            raise DataError(f"{data.where(row, X.indices[entry])}: {what}")
+    parts = (X.data, X.indices - layout.first_index, X.indptr)
+    return sp.csr_matrix(parts, shape=(X.shape[0], layout.n_features))
+
+
+# --- what a file teaches -----------------------------------------------------------------------
+
+
+def learn_layout(
+    data: Table | Matrix,
+    target: str,
+    *,
+    task: Task | None = None,
+    text: tuple[str, ...] = (),
+    drop: tuple[str, ...] = (),
+    scale: bool = True,
+) -> tuple[Layout, list[str]]:
+    """Decide what the columns of a file are.
+
+    Parameters
+    ----------
+    data : Table or Matrix
+        The training file.
+    target : str
+        The column to predict; of a matrix, what to call its target.
+    task : {"classification", "regression"} or None, default=None
+        None: classification if the target is text or a few distinct whole numbers.
+    text, drop : tuple of str
+        Columns to take as text whatever they look like, and columns to leave out.
+    scale : bool, default=True
+        Whether to standardise numbers.
+
+    Returns
+    -------
+    layout : Layout
+        What the model will expect of a file.
+    notes : list of str
+        What a user should know: columns left out.
+    """
+    for name in (*text, *drop):
+        if isinstance(data, Matrix):
+            raise DataError(f"{data.path}: the columns of a matrix have no names such as {name!r}")
+        data.column(name)
+    labels = _learn_labels(data, target, task, as_text=target in text)
+    kind: Task = "regression" if labels == "number" else "classification"
+    layout = Layout("table", task or kind, target, labels, scale=scale)
+    if isinstance(data, Matrix):
+        sparse = sp.issparse(data.X)
+        first = int(sparse and not (data.X.indices == 0).any())
+        shape = data.X.shape[1] - first
+        source: Literal["sparse", "dense"] = "sparse" if sparse else "dense"
+        return replace(layout, source=source, n_features=shape, first_index=first), []
+    return _learn_columns(data, layout, text, drop)
+
+
+def _learn_columns(
+    table: Table, layout: Layout, text: tuple[str, ...], drop: tuple[str, ...]
+) -> tuple[Layout, list[str]]:
+    columns: list[Column] = []
+    notes: list[str] = []
+    left_out = list(drop)
+    for name in table.frame.columns:
+        if name in drop or name == layout.target:
+            continue
+        column = infer_column(table, name, as_text=name in text)
+        if column.kind == "text":
+            column = replace(column, categories=_categories(table, name))
+        if column.kind == "empty" or (column.kind == "text" and not column.categories):
+            what = "empty" if column.kind == "empty" else "text that hardly repeats"
+            notes.append(f"{table.path}: column {name!r} is {what}: left out")
+            left_out.append(name)
+        else:
+            columns.append(column)
+    if not columns:
+        raise DataError(f"{table.path}: no column to learn from beside {layout.target!r}")
+    return replace(layout, columns=tuple(columns), left_out=tuple(left_out)), notes
+
+
+def _categories(table: Table, name: str) -> tuple[str, ...]:
+    """Return the most frequent cells in alphabetical order, or none if the cells hardly repeat."""
+    counts = table.frame[name].cast(pl.String).fill_null("").value_counts()
+    if len(counts) > max(MOST_CATEGORIES, table.frame.height // 2):
+        return ()
+    order = counts.sort(["count", name], descending=[True, False])[name]
+    return tuple(sorted(order.head(MOST_CATEGORIES).to_list()))
+
+
+def make_preparation(layout: Layout) -> Any:
+    """Return the transformer, not yet fitted, from the columns of a layout to features."""
+    if layout.source == "sparse":
+        return MaxAbsScaler() if layout.scale else FunctionTransformer(accept_sparse=True)
+    if layout.source == "dense":
+        return make_pipeline(*_numbers(layout.scale))
+    numbers, texts, dates = (
+        [column for column in layout.columns if column.kind == kind]
+        for kind in ("number", "text", "date")
+    )
+    # A transformer that a table has no column for is left out.
+    steps: list[tuple[str, Any, Any]] = [
+        ("numbers", make_pipeline(*_numbers(layout.scale)), [column.name for column in numbers]),
+        ("texts", _one_hot(texts), [column.name for column in texts]),
+    ]
+    for i, column in enumerate(dates):
+        parts = DatetimeEncoder(add_weekday=True)
+        steps.append((f"date{i}", make_pipeline(parts, *_numbers(scale=True)), column.name))
+    return ColumnTransformer([step for step in steps if step[2]])
+
+
+def _numbers(scale: bool) -> list[Any]:
+    impute = SimpleImputer(strategy="median", add_indicator=True)
+    return [StandardScaler(), impute] if scale else [impute]
+
+
+def _one_hot(columns: list[Column]) -> OneHotEncoder:
+    categories = [np.array(column.categories, dtype=object) for column in columns]
+    return OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
+
+
+# --- the target --------------------------------------------------------------------------------
+
+
+def _target_table(data: Table | Matrix, target: str) -> Table:
+    """Return the target as a table of one column, so that one code reads it from every format."""
+    if isinstance(data, Table):
+        cells, lines = data.column(target), data.lines
+    elif data.y is None:
+        raise DataError(f"{data.path}: no array 'y' to learn from")
+    else:
+        cells, lines = pl.Series(target, data.y), None
+        cells = cells.fill_nan(None) if cells.dtype.is_float() else cells
+    if cells.dtype == pl.Boolean or cells.dtype.is_temporal():
+        cells = cells.cast(pl.String)
+    return Table(data.path, pl.DataFrame([cells]), lines)
+
+
+def _learn_labels(
+    data: Table | Matrix, target: str, task: Task | None, as_text: bool
+) -> Literal["text", "integer", "number"]:
+    table = _target_table(data, target)
+    column = infer_column(table, target, as_text=as_text)
+    place = f"{table.path}: column {target!r}"
+    if column.kind == "empty":
+        raise DataError(f"{place}: no row has a target")
+    if column.kind != "number":
+        if task == "regression":
+            raise DataError(f"{place}: regression needs numbers, and its cells are {column.kind}s")
+        return "text"
+    values = typed(table, column).drop_nulls()
+    whole = bool((values == values.floor()).all())
+    if task is None:
+        few = values.n_unique() <= max(2, min(20, len(values) // 2))
+        task = "classification" if few and whole else "regression"
+    if task == "regression":
+        return "number"
+    return "integer" if whole else "text"
+
+
+def labelled(data: Table | Matrix, layout: Layout) -> tuple[Any, NDArray[Any], list[str]]:
+    """Return the rows that have a target, the targets, and a note if others were left out.
+
+    Raises
+    ------
+    DataError
+        If no row has one, or a target is not what the layout says.
+    """
+    table = _target_table(data, layout.target)
+    cells = typed(table, Column(layout.target, "text" if layout.labels == "text" else "number"))
+    there = cells.is_not_null().to_numpy()
+    if not there.any():
+        raise DataError(f"{data.path}: column {layout.target!r}: no row has a target")
+    if there.all():
+        return data, _values(cells, layout), []
+    absent = np.flatnonzero(~there)
+    first = table.where(int(absent[0]))
+    note = f"{first}: no target; {len(absent)} such rows are left out, this is the first"
+    return data.rows(there), _values(cells.drop_nulls(), layout), [note]
+
+
+def _values(cells: pl.Series, layout: Layout) -> NDArray[Any]:
+    if layout.labels == "text":
+        return np.array(cells.to_list(), dtype=str)
+    values: NDArray[Any] = cells.to_numpy()
+    return values.astype(np.int64) if layout.labels == "integer" else values

@@ -1,0 +1,73 @@
+"""Rows cut into compact groups by medians, and how near such groups can be to each other.
+
+For few features only: in many dimensions no group is far from another in comparison with its size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pursuit.linalg.factor import Array
+
+__all__ = ["box_distances", "boxes", "leaves"]
+
+
+def leaves(X: Array, size: int) -> list[Array]:
+    """Groups of rows that lie together: halves of halves across the widest feature.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Rows.
+    size : int
+        Largest number of rows of a group.
+
+    Returns
+    -------
+    groups : list of ndarray of int
+        Indices of the rows of each group; every row is in one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.geometry.kd_tree import leaves
+    >>> [group.tolist() for group in leaves(np.array([[5.0], [0.0], [6.0], [1.0]]), 2)]
+    [[1, 3], [0, 2]]
+    """
+    groups, waiting = [], [np.arange(len(X))]
+    while waiting:
+        rows = waiting.pop()
+        if len(rows) <= size:
+            groups.append(np.sort(rows))
+            continue
+        axis = int(np.ptp(X[rows], axis=0).argmax())
+        half = len(rows) // 2
+        order = np.argpartition(X[rows, axis], half)
+        waiting += [rows[order[half:]], rows[order[:half]]]
+    return groups
+
+
+def boxes(X: Array, groups: list[Array]) -> tuple[Array, Array]:
+    """Lowest and highest value of each feature in each group, two (n_groups, n_features)."""
+    low = np.array([X[rows].min(axis=0) for rows in groups])
+    return low, np.array([X[rows].max(axis=0) for rows in groups])
+
+
+def box_distances(X: Array, low: Array, high: Array) -> Array:
+    """Squared distance between boxes and the box around some rows; no pair is nearer.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Rows.
+    low, high : ndarray of shape (n_groups, n_features)
+        Boxes.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_groups,)
+        Zero where the boxes meet.
+    """
+    gaps = np.maximum(np.maximum(low - X.max(axis=0), X.min(axis=0) - high), 0.0)
+    distances: Array = (gaps**2).sum(axis=1)
+    return distances

@@ -1,0 +1,312 @@
+"""The shape of the data around a point: local covariances and their leading axes.
+
+Vincent, "Modeles a noyaux a structure locale" (2003), section 13.3. Around a row x_i with
+neighbours x_j of weights w_j,
+
+    C_i = sum_j w_j (x_j - x_i)(x_j - x_i)' / sum_j w_j                        (eq. 13.3)
+
+Differences are taken from x_i and not from the mean of the neighbours, and x_i itself is no
+neighbour. The singular values s_j and right singular vectors u_j of the matrix with rows
+sqrt(w_j / sum w) (x_j - x_i) give C_i = sum_j s_j^2 u_j u_j'; the d leading pairs are kept.
+
+==================  ==========================  ==========================================
+symbol              name in code                shape
+==================  ==========================  ==========================================
+x_i                 ``centres``                 (m, D)
+neighbours of x_i   ``neighbors``               (m, k) rows of X
+w_j                 ``weights``                 (m, k)
+u_1, ..., u_d       ``axes``                    (m, d, D), orthonormal
+s_1^2, ..., s_d^2   ``variances``               (m, d), decreasing
+a_1, ..., a_d       ``mixing``                  (m, d, k), s_j u_j = sum_k a_jk (x_k - x_i)
+==================  ==========================  ==========================================
+
+With weights of one these are the k nearest rows of the thesis. Any other weights of neighbours
+go as well, those of a kernel for soft neighbourhoods: see `leading_axes`.
+
+Where we differ. Equal rows are merged and their weights added, so that a weight of 2 is the row
+twice, and neighbours are always *different* rows: copies of one row do not make a neighbourhood
+flat. Cost: the search, and a thin singular value decomposition of a k x D matrix a centre, or
+(`leading_mixtures`) an eigenvalue problem of size k.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from pursuit.geometry.nearest import NearestRows
+from pursuit.linalg import blocks
+from pursuit.linalg.factor import Array
+
+__all__ = [
+    "DistinctRows",
+    "LocalCovariances",
+    "LocalMixtures",
+    "Neighborhoods",
+    "distinct_rows",
+    "leading_axes",
+    "leading_mixtures",
+    "local_covariances",
+    "nearest_indices",
+    "nearest_rows",
+    "scales",
+]
+
+# Matrices of one batch of singular value decompositions, in bytes: they stay in the cache.
+BATCH_BYTES = 1 << 22
+
+
+class DistinctRows(NamedTuple):
+    """Rows without repetition.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_distinct, n_features)
+        In an order that does not depend on that of the given rows.
+    weights : ndarray of shape (n_distinct,)
+        Sums over equal rows.
+    places : ndarray of int of shape (n_rows,)
+        Index of each given row among the distinct ones.
+    """
+
+    X: Array
+    weights: Array
+    places: Array
+
+
+class Neighborhoods(NamedTuple):
+    """Neighbours of some rows, nearest first to rounding.
+
+    Attributes
+    ----------
+    neighbors : ndarray of int of shape (n_centres, k)
+        Indices among the distinct rows.
+    weights : ndarray of shape (n_centres, k)
+        Weight of each neighbour.
+    squared_distances : ndarray of shape (n_centres, k)
+        Squared distance to each neighbour.
+    """
+
+    neighbors: Array
+    weights: Array
+    squared_distances: Array
+
+
+class LocalCovariances(NamedTuple):
+    """The d leading eigenpairs of the covariance around each centre.
+
+    Attributes
+    ----------
+    axes : ndarray of shape (n_centres, d, n_features)
+        Orthonormal eigenvectors.
+    variances : ndarray of shape (n_centres, d)
+        Eigenvalues, the largest first.
+    """
+
+    axes: Array
+    variances: Array
+
+
+class LocalMixtures(NamedTuple):
+    """The d leading eigenpairs as combinations of the differences to the neighbours.
+
+    Attributes
+    ----------
+    mixing : ndarray of shape (n_centres, d, k)
+        a_ij with s_ij u_ij = sum_k a_ijk (x_k - x_i).
+    variances : ndarray of shape (n_centres, d)
+        s_ij^2, the largest first.
+    offsets : ndarray of shape (n_centres, d)
+        s_ij u_ij'x_i.
+    """
+
+    mixing: Array
+    variances: Array
+    offsets: Array
+
+
+def distinct_rows(X: Array, weights: Array | None = None) -> DistinctRows:
+    """Merge equal rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Finite rows.
+    weights : ndarray of shape (n_rows,), optional
+        Their weights; ones if not given.
+    """
+    rows = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
+    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(len(rows))
+    _, first, places = np.unique(whole, return_index=True, return_inverse=True)
+    places = places.reshape(-1)
+    return DistinctRows(rows[first], np.bincount(places, weights), places)
+
+
+def nearest_rows(distinct: DistinctRows, queries: Array, n_neighbors: int) -> Neighborhoods:
+    """Nearest other rows of some rows.
+
+    Parameters
+    ----------
+    distinct : DistinctRows
+        All rows.
+    queries : ndarray of int of shape (n_queries,)
+        Those whose neighbours are asked for, by their indices among the distinct rows.
+    n_neighbors : int
+        How many; fewer, with a warning, where there are no more other rows.
+    """
+    index, neighbors = _searched(distinct, queries, n_neighbors)
+    distances = index.squared_distances(distinct.X[queries], neighbors)
+    return Neighborhoods(neighbors, distinct.weights[neighbors], distances)
+
+
+def nearest_indices(distinct: DistinctRows, queries: Array, n_neighbors: int) -> Array:
+    """Indices of the neighbours that `nearest_rows` gives, (n_queries, k)."""
+    return _searched(distinct, queries, n_neighbors)[1]
+
+
+def _searched(
+    distinct: DistinctRows, queries: Array, n_neighbors: int
+) -> tuple[NearestRows, Array]:
+    """The rows ready for a search, and what it finds."""
+    k = min(n_neighbors, len(distinct.X) - 1)
+    if k < n_neighbors:
+        warnings.warn(
+            f"n_neighbors={n_neighbors} is more than the {k} other different rows, "
+            "all of which are neighbors",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    index = NearestRows(distinct.X)
+    return index, index.search(distinct.X[queries], k, leave_out=queries)
+
+
+def leading_axes(
+    X: Array, centres: Array, neighbors: Array, weights: Array, n_components: int
+) -> LocalCovariances:
+    """Leading eigenpairs of eq. 13.3 at each centre.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Rows.
+    centres : ndarray of shape (n_centres, n_features)
+        Points that differences are taken from.
+    neighbors : ndarray of int of shape (n_centres, k)
+        Rows around each centre.
+    weights : ndarray of shape (n_centres, k)
+        Weight of each neighbour, any scale; zero takes it out.
+    n_components : int
+        d; fewer where there are fewer neighbours or features.
+    """
+    n_centres, k = neighbors.shape
+    d = min(n_components, k, X.shape[1])
+    axes, variances = np.zeros((n_centres, d, X.shape[1])), np.zeros((n_centres, d))
+    if not d:
+        return LocalCovariances(axes, variances)
+    scale = scales(weights)
+    size = max(1, BATCH_BYTES // (8 * k * X.shape[1]))
+
+    def fill(start: int) -> None:
+        rows = slice(start, start + size)
+        differences = X[neighbors[rows]] - centres[rows, None]
+        differences *= scale[rows, :, None]
+        _, values, vectors = np.linalg.svd(differences, full_matrices=False)
+        variances[rows] = values[:, :d] ** 2
+        axes[rows] = vectors[:, :d]
+
+    blocks.in_parallel(fill, range(0, n_centres, size))
+    return LocalCovariances(axes, variances)
+
+
+def leading_mixtures(
+    X: Array, neighbors: Array, weights: Array, n_components: int
+) -> LocalMixtures:
+    """Leading eigenpairs of eq. 13.3 at each row, from the k x k products of differences.
+
+    With the rows sqrt(w_k / sum w) (x_k - x_i) in M and MM' = W S^2 W', the axes are
+    S U' = W'M. Nothing is divided by a small singular value. Cheaper than `leading_axes`, in
+    time and memory, where there are fewer neighbours than features; the smallest variances are
+    known to rounding of the largest.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Rows, each of them a centre.
+    neighbors : ndarray of int of shape (n_rows, k)
+        Rows around each.
+    weights : ndarray of shape (n_rows, k)
+        Weight of each neighbour, any scale; zero takes it out.
+    n_components : int
+        d; fewer where there are fewer neighbours or features.
+    """
+    n_centres, k = neighbors.shape
+    d = min(n_components, k, X.shape[1])
+    mixing = np.zeros((n_centres, d, k), dtype=X.dtype)
+    variances, offsets = np.zeros((n_centres, d)), np.zeros((n_centres, d))
+    scale = scales(weights)
+    size = max(1, BATCH_BYTES // (8 * k * X.shape[1]))
+
+    def fill(start: int) -> None:
+        rows = slice(start, start + size)
+        differences = X[neighbors[rows]] - X[rows, None]
+        differences *= scale[rows, :, None]
+        values, vectors = np.linalg.eigh(differences @ differences.transpose(0, 2, 1))
+        leading = vectors[:, :, ::-1][:, :, :d].transpose(0, 2, 1)
+        variances[rows] = np.maximum(values[:, ::-1][:, :d], 0.0)
+        mixing[rows] = leading * scale[rows, None]
+        offsets[rows] = (leading @ (differences @ X[rows, :, None]))[:, :, 0]
+
+    blocks.in_parallel(fill, range(0, n_centres, size) if d else ())
+    return LocalMixtures(mixing, variances, offsets)
+
+
+def scales(weights: Array) -> Array:
+    """sqrt(w_k / sum w) along the last axis, zeros where all weights are zero."""
+    total = weights.sum(axis=-1, keepdims=True)
+    roots: Array = np.sqrt(weights / np.where(total > 0, total, 1.0))
+    return roots
+
+
+def local_covariances(
+    X: Array, rows: Array, n_neighbors: int, n_components: int, weights: Array | None = None
+) -> tuple[LocalCovariances, Neighborhoods]:
+    """Covariances of the nearest neighbours of some rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        All rows.
+    rows : ndarray of int of shape (n_centres,)
+        Those that a covariance is asked for.
+    n_neighbors : int
+        k different rows make a neighbourhood.
+    n_components : int
+        d, the number of eigenpairs to keep.
+    weights : ndarray of shape (n_rows,), optional
+        Positive weights of all rows.
+
+    Returns
+    -------
+    covariances : LocalCovariances
+        Eigenpairs, one set for each of `rows`.
+    neighborhoods : Neighborhoods
+        What they come from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.geometry.local_covariance import local_covariances
+    >>> line = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    >>> found, _ = local_covariances(line, np.array([1]), n_neighbors=2, n_components=1)
+    >>> np.abs(found.axes).round(3), found.variances.round(3)
+    (array([[[0.707, 0.707]]]), array([[2.]]))
+    """
+    distinct = distinct_rows(X, weights)
+    queries = distinct.places[rows]
+    near = nearest_rows(distinct, queries, n_neighbors)
+    centres = distinct.X[queries]
+    found = leading_axes(distinct.X, centres, near.neighbors, near.weights, n_components)
+    return found, near

@@ -1,0 +1,577 @@
+"""Matching pursuit with any differentiable loss: gradient descent in function space.
+
+Section 3 of P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48, 169-191,
+2002; the equation and figure numbers are theirs.
+
+Problem. As in ``matching_pursuit.py``, but with a loss L in place of the squared error: find few
+dictionary functions g_1, ..., g_N and coefficients so that
+
+    sum_i w_i L(y_i, f_N(x_i)) + alpha sum_n alpha_n^2,    f_N(x) = b + sum_n alpha_n g_n(x),
+
+is small.
+
+===========  ======================  =====================================================
+symbol       name in code            shape
+===========  ======================  =====================================================
+f            ``outputs``             (l, T)  current outputs on the training rows
+R~           ``residual``            (l, T)  pseudo-residual -w dL/df
+D            ``values``              blocks of rows, (rows, M); see ``gram.py``
+gamma_n      ``picks``               chosen atoms in order
+p            ``refit_every``
+===========  ======================  =====================================================
+
+Steps (figure 4).
+
+1. f is the best constant (figure 4 starts from zero and has the constant in the dictionary);
+   for a loss that is not convex, whose best constant may be where its slope is lost, the mean
+   of the targets, and step c frees it.
+2. For n = 1, ..., N:
+
+   a. R~ = -w dL(y, f)/df                                                       (eq. 8)
+   b. gamma_n = argmax_k |<d_k, R~>| / ||d_k||                                  (eq. 9)
+   c. If n is a multiple of p, or the last step: all coefficients and the constant minimise the
+      objective (eq. 11), by the damped Newton method of ``newton.py``, from where they are.
+   d. Otherwise the new coefficient alone does (eq. 10); where a loss couples the outputs, these
+      are T coefficients, and one Newton step towards them is taken.
+
+   Where the loss is not convex, step c is taken once more from the coefficients of least
+   squared error, and the lower of the two minima is kept.
+
+``fitting`` says what ||d_k|| is and whether step c exists:
+
+- ``"basic"``: never a step c; an atom may come back;
+- ``"backfit"``: figure 4 itself, with the norm of d_k less its mean, as the constant is free;
+- ``"prefit"``: the norm of the part of d_k outside the span of the functions chosen,
+  ||P_perp d_k||. The paper calls pre-fitting prohibitive here, as eq. 11 would have to be solved
+  for each function. What can be solved for each is an upper bound: where L'' <= c, changing all
+  coefficients and adding d_k lowers the loss by at least <d_k, R~>^2 / (2 c ||P_perp d_k||^2) if
+  R~ is orthogonal to the span, as it is after step c. Under squared error the bound is the
+  loss and the rule is eq. 7.
+
+With ``selection="squared_error"`` steps a and b are those of squared error on the same targets
+(``search.py``), one pass over the rows in all; the coefficients are fitted as in c and d.
+
+Cost of a step: one pass over the dictionary, 2 l M T flops at the speed at which memory (or the
+kernel, where D does not fit in memory) can be read; a row of the Gram matrix for ||P_perp d_k||;
+and for step c a few times l n^2, or l n T for each product of conjugate gradients.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from pursuit.dictionary import Dictionary
+from pursuit.expansion.expansion import CoefficientPath, RefittedPath
+from pursuit.greedy.normal_equations import (
+    NormalEquations,
+    Samples,
+    WeightedValues,
+    choose_route,
+    gather,
+    normal_equations,
+)
+from pursuit.greedy.squared_error import Search, Turns
+from pursuit.linalg import blocks
+from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.partial_cholesky import BasicPursuit, PivotedFactor, explained
+from pursuit.losses import Loss
+from pursuit.optimize.newton import (
+    MOST_ITERATIONS,
+    ZERO_LOSS,
+    Columns,
+    KeptColumns,
+    Preconditioner,
+    Problem,
+    minimise,
+)
+
+__all__ = [
+    "GradientPursuit",
+    "LossRule",
+    "LossSearch",
+    "Method",
+    "new_search",
+    "start_search",
+    "warn_unconverged",
+]
+
+# A gain below this share of the first step's is rounding.
+NO_GAIN = 1e-20
+# A line search ends where a Newton step gains less than this share of what the first one did.
+LINE_ACCURACY = 1e-6
+# Where outputs are coupled, so that it is a search over T coefficients, it takes one step.
+COUPLED_LINE_STEPS = 1
+# Columns of a basis that is known beforehand are evaluated so many at a time.
+PANEL = 64
+
+
+class LossRule(NamedTuple):
+    """How a loss is followed.
+
+    Attributes
+    ----------
+    loss : Loss
+        L.
+    refit_every : int
+        p.
+    selection : {"loss", "squared_error"}
+        What chooses the functions.
+    """
+
+    loss: Loss
+    refit_every: int = 1
+    selection: str = "loss"
+
+
+class Method(NamedTuple):
+    """How a path is fitted; see ``matching_pursuit.py``.
+
+    Attributes
+    ----------
+    fitting : {"prefit", "backfit", "basic"}
+        The pivot rule.
+    fit_intercept : bool
+        Whether a constant is free.
+    alpha : float
+        Ridge on the coefficients.
+    route : {"auto", "gram", "direct"}
+        Where rows of the Gram matrix come from.
+    rule : LossRule or None
+        The loss; None: squared error in closed form.
+    """
+
+    fitting: str = "prefit"
+    fit_intercept: bool = True
+    alpha: float = 0.0
+    route: str = "auto"
+    rule: LossRule | None = None
+
+    @property
+    def many_passes(self) -> bool:
+        """Whether the dictionary is read once a step, so that its values are worth keeping."""
+        following = self.rule is not None and self.rule.selection == "loss"
+        return self.route == "direct" or following
+
+
+class ComputedColumns:
+    """Q = (functions - means) R^{-1}, evaluated anew, block by block, for each product.
+
+    Parameters
+    ----------
+    functions : callable
+        Rows to the values of the n chosen functions.
+    X : {ndarray, CSR matrix} of shape (l, n_features)
+        The training rows.
+    means : ndarray of shape (n,)
+        What is subtracted from each function.
+    factor : ndarray of shape (n, n)
+        R.
+    """
+
+    def __init__(
+        self, functions: Callable[[Any], Array], X: Any, means: Array, factor: Array
+    ) -> None:
+        self.functions, self.X, self.means, self.factor = functions, X, means, factor
+
+    def __len__(self) -> int:
+        """Number of columns."""
+        return len(self.means)
+
+    def times(self, theta: Array) -> Array:
+        """Q theta."""
+        alpha = backend_of(self.factor).solve_upper(self.factor, theta)
+        return np.vstack([block @ alpha for _, block in self._blocks()])
+
+    def transposed_times(self, values: Array) -> Array:
+        """Q' values."""
+        total = np.zeros((len(self), values.shape[1]))
+        for rows, block in self._blocks():
+            total += block.T @ values[rows]
+        return backend_of(self.factor).solve_transposed(self.factor, total)
+
+    def gram(self, weights: Array) -> Array:
+        """Q' diag(weights) Q."""
+        total = np.zeros((len(self), len(self)))
+        for rows, block in self._blocks():
+            total += block.T @ (weights[rows, None] * block)
+        xp = backend_of(self.factor)
+        half = xp.solve_transposed(self.factor, total)
+        return xp.solve_transposed(self.factor, half.T)
+
+    def _blocks(self) -> Any:
+        """Pairs (rows, functions less means)."""
+        for rows in blocks.row_blocks(self.X.shape[0], 16.0 * len(self)):
+            yield rows, blocks.evaluate(self.functions, self.X[rows], len(self)) - self.means
+
+
+class GradientPursuit:
+    """The steps at the top of this file for one basis.
+
+    Parameters
+    ----------
+    picker : PivotedFactor or BasicPursuit
+        The pivot rule and ||d_k||, not yet grown.
+    values : WeightedValues
+        The dictionary on the training rows.
+    equations : NormalEquations
+        Means of the atoms, Gram matrix and ridge.
+    rule : LossRule
+        The loss and how it is followed.
+    outputs : ndarray of int
+        Columns of the targets that this basis serves.
+    budget : int
+        N.
+    """
+
+    def __init__(
+        self,
+        picker: PivotedFactor | BasicPursuit,
+        values: WeightedValues,
+        equations: NormalEquations,
+        rule: LossRule,
+        outputs: Array,
+        budget: int,
+    ) -> None:
+        X, Y, weights = values.samples
+        self.samples = Samples(X, Y[:, outputs], weights)
+        self.picker, self.values, self.rule, self.budget = picker, values, rule, budget
+        self.basic = isinstance(picker, BasicPursuit)
+        self.alpha = equations.alpha
+        self.deviation = equations.atom_mean - values.origin.atoms
+        self.atom_mean = equations.atom_mean
+        self.picks: list[int] = []
+        self.held = np.zeros((len(self.deviation) if self.basic else 0, len(outputs)))
+        self.matrix = self._room(X.shape[0], budget)
+        self.factor = np.zeros((budget, budget)) if not self.basic else np.zeros((0, 0))
+        self._start()
+
+    def _room(self, n_rows: int, budget: int) -> Array | None:
+        """Room for Q where it is needed and fits in memory."""
+        if self.basic or not blocks.fits(8.0 * n_rows * budget):
+            return None
+        return np.empty((n_rows, budget), order="F")
+
+    def _start(self) -> None:
+        """Step 1: the best constant, or the mean of the targets."""
+        _, Y, weights = self.samples
+        constant = self._problem(KeptColumns(np.empty((len(Y), 0))), np.empty((0, 0)))
+        self.unit = constant.constant
+        self.point = np.zeros((1, Y.shape[1]))
+        if self.unit:
+            self.point[0] = self.unit * (weights @ Y)
+        self.outputs = np.tile(self.unit * self.point, (len(Y), 1))
+        if self.rule.loss.convex:
+            best = minimise(constant)
+            self.point, self.outputs = best.point, best.outputs
+        self.start = self.unit * self.point[-1]
+        self.current = constant.data_loss(self.outputs)
+        self.losses = [self.current]
+        self.first_gain = 0.0
+        self.lines: list[Array] = []
+        self.refits: list[int] = []
+        self.fitted: list[Array] = []
+        self.levels: list[Array] = []
+        self.preconditioner = Preconditioner()
+        self.n_unconverged = 0
+
+    def _problem(self, columns: Columns, factor: Array, **changes: Any) -> Problem:
+        """The objective over the coefficients of some columns."""
+        _, Y, weights = self.samples
+        problem = Problem(
+            self.rule.loss, Y, weights, columns, factor, self.alpha, intercept=self.values.centred
+        )
+        return problem._replace(**changes)
+
+    def extend(self, n_steps: int) -> str | None:
+        """Take up to `n_steps` more steps; return why it ended early, or None."""
+        following = self.rule.selection == "loss"
+        reason = self._follow(n_steps) if following else self._copy(n_steps)
+        fresh = self.refits[-1:] == [len(self.picks)]
+        if reason and self.picks and not self.basic and not fresh:
+            self._refit()
+            self.losses[-1] = self.current
+        return reason
+
+    def _follow(self, n_steps: int) -> str | None:
+        """Step 2 with the functions that the loss asks for."""
+        for _ in range(n_steps):
+            if self._explained():
+                return "zero_residual"
+            self.picker.cross[:] = self._correlations()
+            gain = float(explained(self.picker.cross, self.picker.diagonal).max())
+            self.first_gain = self.first_gain or gain
+            # Without a usable candidate the gain is 0, and the picker says "rank".
+            if self.picker.n_usable and gain <= NO_GAIN * self.first_gain:
+                return "no_gain"
+            reason = self.picker.step()
+            if reason:
+                return reason
+            pick = np.array(self.picker.picks[-1:])
+            self._add(pick[0], self._columns(pick)[:, 0])
+        return None
+
+    def _copy(self, n_steps: int) -> str | None:
+        """Step 2 with the functions that squared error chooses."""
+        known = len(self.picks)
+        reason = self.picker.extend(n_steps)
+        picks = np.array(self.picker.picks[known:], dtype=int)
+        for first in range(0, len(picks), PANEL):
+            panel = picks[first : first + PANEL]
+            for pick, column in zip(panel, self._columns(panel).T, strict=True):
+                if self._explained():
+                    return "zero_residual"
+                self._add(pick, column)
+        return reason
+
+    def _explained(self) -> bool:
+        """Whether nothing of the loss is left."""
+        # A user's loss may be negative.
+        return abs(self.losses[-1]) <= ZERO_LOSS * abs(self.losses[0])
+
+    def _correlations(self) -> Array:
+        """<d_k, R~> for every atom and output (eq. 8 and 9), with the slope of the ridge."""
+        _, Y, weights = self.samples
+        root = np.sqrt(weights)[:, None]
+        # The values carry a factor sqrt(w).
+        residual = -root * self.rule.loss.gradient(Y, self.outputs)
+        products = np.zeros_like(self.picker.cross)
+        for rows, block in self.values:
+            products += residual[rows].T @ block
+        if self.values.centred:
+            products -= np.outer((root * residual).sum(axis=0), self.deviation)
+        if self.alpha and self.basic:
+            products -= 2.0 * self.alpha * self.held.T
+        return products
+
+    def _columns(self, picks: Array) -> Array:
+        """Some atoms on the training rows, less their means."""
+        root = np.sqrt(self.samples.weights)[:, None]
+        columns = np.vstack(list(self.values.among(picks))) / root
+        if self.values.centred:
+            columns -= self.deviation[picks]
+        return columns
+
+    def _add(self, pick: int, column: Array) -> None:
+        """Steps c and d for a new function."""
+        self.picks.append(int(pick))
+        n = len(self.picks)
+        r = self.picker.factor_column(n)
+        if not self.basic:
+            self.factor[:n, n - 1] = r
+            if self.matrix is not None:
+                inside = self.matrix[:, : n - 1] @ r[:-1]
+                self.matrix[:, n - 1] = (column - inside) / r[-1]
+            self.point = np.insert(self.point, n - 1, 0.0, axis=0)
+        if not self.basic and (n % self.rule.refit_every == 0 or n == self.budget):
+            self.lines.append(np.zeros(self.outputs.shape[1]))
+            self._refit()
+        else:
+            with blocks.blas_threads(0):
+                self._line(pick, column, r)
+        self.losses.append(self.current)
+
+    def _line(self, pick: int, column: Array, r: Array) -> None:
+        """Step d, eq. 10."""
+        norm = np.sqrt(self.picker.gram.diagonal[pick])
+        problem = self._problem(
+            KeptColumns((column / norm)[:, None]),
+            np.array([[norm]]),
+            offset=self.outputs,
+            held=self.held[pick] if self.basic else 0.0,
+            intercept=False,
+        )
+        most = COUPLED_LINE_STEPS if self.rule.loss.coupled else None
+        best = minimise(problem, None, None, self.losses[0], None, LINE_ACCURACY, most)
+        step = best.point[0] / norm
+        self.outputs, self.current = best.outputs, best.data_loss
+        self.lines.append(step)
+        if self.basic:
+            self.held[pick] += step
+        else:
+            self.point[:-1] += np.outer(r, step)
+
+    def _refit(self) -> None:
+        """Step c, eq. 11."""
+        n = len(self.picks)
+        factor = self.factor[:n, :n]
+        problem = self._problem(self._basis(n, factor), factor)
+        with blocks.blas_threads(4.0 * self.point.size * len(self.outputs)):
+            best = minimise(problem, self.point, self.outputs, self.losses[0], self.preconditioner)
+            if not self.rule.loss.convex:
+                start = self._least_squares(problem)
+                other = minimise(problem, start, None, self.losses[0], self.preconditioner)
+                best = min(best, other, key=problem.objective)
+        self.point, self.outputs, self.current = best.point, best.outputs, best.data_loss
+        self.n_unconverged += not best.converged
+        self.lines[-1] = np.zeros(self.outputs.shape[1])
+        self.refits.append(n)
+        self.fitted.append(problem.coefficients(best.point))
+        self.levels.append(self.unit * best.point[-1])
+
+    def _least_squares(self, problem: Problem) -> Array:
+        """The least squared error: theta = Q'W (y - mean), as R'R = Phi'W Phi + alpha I."""
+        _, Y, weights = self.samples
+        start = np.empty_like(self.point)
+        constant = weights @ Y / weights.sum() if self.unit else np.zeros(Y.shape[1])
+        start[:-1] = problem.columns.transposed_times(weights[:, None] * (Y - constant))
+        start[-1] = constant / self.unit if self.unit else 0.0
+        return start
+
+    def _basis(self, n: int, factor: Array) -> Columns:
+        """Q of the first `n` picks."""
+        if self.matrix is not None:
+            return KeptColumns(self.matrix[:, :n])
+        picks = np.array(self.picks)
+        means = self.atom_mean[picks] if self.values.centred else np.zeros(n)
+        return ComputedColumns(self.values.subset(picks), self.samples.X, means, factor)
+
+    def solution(self) -> tuple[Array, Array, Array, Array]:
+        """Return lines, refits, fitted and levels of a `RefittedPath`."""
+        n_outputs = self.outputs.shape[1]
+        return (
+            np.array(self.lines).reshape(-1, n_outputs),
+            np.array(self.refits, dtype=int),
+            np.vstack([np.empty((0, n_outputs)), *self.fitted]),
+            np.array(self.levels).reshape(-1, n_outputs),
+        )
+
+
+class LossSearch(Turns):
+    """Greedy bases under any loss.
+
+    Parameters
+    ----------
+    values : WeightedValues
+        The dictionary on the training rows.
+    equations : NormalEquations
+        Of the same rows.
+    fitting : {"prefit", "backfit", "basic"}
+        See the top of this file.
+    budgets : list of int
+        See `Turns`.
+    rule : LossRule
+        The loss and how it is followed.
+    barred : ndarray of bool of shape (n_atoms,), optional
+        Atoms that may not be chosen.
+    """
+
+    basis = RefittedPath
+
+    def __init__(
+        self,
+        values: WeightedValues,
+        equations: NormalEquations,
+        fitting: str,
+        budgets: list[int],
+        rule: LossRule,
+        barred: Array | None = None,
+    ) -> None:
+        # The passes of each pursuit use all cores already.
+        super().__init__(equations, rule.loss, budgets, shareable=False)
+        self.bases: list[GradientPursuit] = []
+        follow = rule.selection == "loss"
+        for t, budget in zip(self.outputs, budgets, strict=True):
+            cross, energy = equations.cross[t], equations.energy[t]
+            start = (equations.gram, np.zeros_like(cross) if follow else cross, energy, barred)
+            picker = (
+                BasicPursuit(*start, supervised=not follow)
+                if fitting == "basic"
+                else PivotedFactor(*start, rule=fitting, supervised=not follow)
+            )
+            self.bases.append(GradientPursuit(picker, values, equations, rule, t, budget))
+        self.pursuits.extend(self.bases)
+
+    @property
+    def start(self) -> Array:
+        """The best constant."""
+        return np.concatenate([basis.start for basis in self.bases])
+
+    @property
+    def n_unconverged(self) -> int:
+        """Number of re-fits that the limit on iterations ended."""
+        return sum(basis.n_unconverged for basis in self.bases)
+
+    def training_losses(self, path: CoefficientPath) -> Array:
+        """Mean loss after 1, 2, ... steps; averaged over the outputs unless they are coupled."""
+        total = np.zeros(path.n_steps)
+        for b, basis in enumerate(self.bases):
+            taken = (path.order == b).cumsum()
+            total += np.array(basis.losses)[taken]
+        n_outputs = 1 if self.loss.coupled else len(self.start)
+        return total / (self.equations.weight * n_outputs)
+
+
+def start_search(
+    values: WeightedValues,
+    equations: NormalEquations,
+    budgets: list[int],
+    method: Method,
+    barred: Array | None = None,
+) -> Turns:
+    """The search that a method asks for, not yet grown.
+
+    Parameters
+    ----------
+    values : WeightedValues
+        The dictionary on the training rows.
+    equations : NormalEquations
+        Of the same rows.
+    budgets : list of int
+        See `Turns`.
+    method : Method
+        Its pivot rule and its loss.
+    barred : ndarray of bool of shape (n_atoms,), optional
+        Atoms that may not be chosen.
+    """
+    if method.rule is None:
+        return Search(equations, method.fitting, budgets, barred)
+    return LossSearch(values, equations, method.fitting, budgets, method.rule, barred)
+
+
+def new_search(
+    dictionary: Dictionary, samples: Samples, budgets: list[int], method: Method
+) -> Turns:
+    """The search on valid arrays, after one pass over the rows, not yet grown.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        Candidate atoms.
+    samples : Samples
+        Rows (l, d), targets (l, T) and positive weights (l,).
+    budgets : list of int
+        See `Turns`.
+    method : Method
+        How to fit.
+    """
+    n_atoms = len(dictionary)
+    if method.route == "auto":
+        route = choose_route(samples.X.shape, n_atoms, sum(budgets))
+        method = method._replace(route=route)
+    values = WeightedValues(
+        dictionary.atoms.functions,
+        samples,
+        n_atoms,
+        centred=method.fit_intercept,
+        keep=method.many_passes,
+        subset=dictionary.atoms.subset,
+    )
+    moments = gather(values, complete=method.route == "gram")
+    equations = normal_equations(moments, values, alpha=method.alpha)
+    return start_search(values, equations, budgets, method)
+
+
+def warn_unconverged(search: Turns, stacklevel: int) -> None:
+    """Say that re-fits ended before their minimum."""
+    if search.n_unconverged:
+        warnings.warn(
+            f"{search.n_unconverged} re-fits under {search.loss} ended at the limit "
+            f"of {MOST_ITERATIONS} Newton steps; a larger alpha makes the optimum easier to reach",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )

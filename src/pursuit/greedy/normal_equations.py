@@ -1,0 +1,462 @@
+"""The normal equations of a dictionary: G = D'WD, D'WY and the intercept, in one pass.
+
+All inner products carry the sample weights, <u, v> = sum_i w_i u_i v_i. With an intercept the
+constant function is orthogonalised first: every atom and target is replaced by its deviation
+from its weighted mean, and the intercept follows from the means at the end.
+
+===========  ===================  =======================================================
+symbol       name in code         shape and meaning
+===========  ===================  =======================================================
+l, M, T                           rows, atoms, targets
+w            ``weights``          (l,)  sample weights, all positive
+o, p         ``origin.atoms``,    (M,), (T,)  fixed points near the means; they only
+             ``origin.targets``   keep the sums small, results do not depend on them
+G0           ``gram``             (M, M)  sum_i w_i (d(x_i) - o)(d(x_i) - o)'
+c            ``atom_sum``         (M,)  sum_i w_i (d(x_i) - o)
+B0           ``cross``            (T, M)  sum_i w_i (y_i - p)(d(x_i) - o)'
+s            ``target_sum``       (T,)  sum_i w_i (y_i - p)
+e0           ``energy``           (T,)  sum_i w_i (y_i - p)^2
+W            ``weight``           sum_i w_i
+===========  ===================  =======================================================
+
+These *moments* add up over rows and can be subtracted: the moments of a training part are
+those of all rows less those of the rows left out, which makes K-fold paths exact and cheap.
+From moments to the centred normal equations:
+
+    G = G0 - c c'/W + alpha I,   B = B0 - s c'/W,   energy = e0 - s^2/W,
+    mean of d = o + c/W,         mean of y = p + s/W.
+
+Two routes give the rows of G. The **Gram route** accumulates G0 in the pass: l M^2 flops once,
+M^2 numbers, then a row is free. The **direct route** keeps only the diagonal and computes rows
+when they are asked for, a *panel* at a time: the row wanted and those most likely to be wanted
+next (as a draft of the next steps says, see ``pivoting.py``), so that a pass over the dictionary
+runs at the speed of a matrix product. It keeps the l x M matrix where that fits in memory and
+evaluates it anew where not. Both give the same atoms to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pursuit.linalg import blocks
+from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.partial_cholesky import DRAFT_ATOMS, SmallGram
+
+__all__ = [
+    "Moments",
+    "NormalEquations",
+    "Samples",
+    "WeightedValues",
+    "choose_route",
+    "gather",
+    "normal_equations",
+    "refuse_not_finite",
+]
+
+PANEL = 64
+# Steps for which the rows of one panel last, about.
+STEPS_A_PANEL = 5
+
+
+class Samples(NamedTuple):
+    """Training rows with their targets (l, T) and positive weights (l,)."""
+
+    X: Any
+    Y: Array
+    weights: Array
+
+    def take(self, rows: Array) -> Samples:
+        """Return some of the rows."""
+        return Samples(self.X[rows], self.Y[rows], self.weights[rows])
+
+
+class Origin(NamedTuple):
+    """Fixed points from which atoms and targets are measured."""
+
+    atoms: Array
+    targets: Array
+
+
+@dataclass
+class Moments:
+    """Sums over rows that determine the normal equations; see the table of this module."""
+
+    origin: Origin
+    gram: Array | None
+    diagonal: Array
+    atom_sum: Array
+    cross: Array
+    target_sum: Array
+    energy: Array
+    weight: float
+
+    def copy(self) -> Moments:
+        """Return moments whose Gram matrix may be overwritten."""
+        return replace(self, gram=None if self.gram is None else self.gram.copy())
+
+    def without(self, other: Moments) -> Moments:
+        """Moments of the rows that are not in `other` (same origin)."""
+        gram = None
+        if self.gram is not None and other.gram is not None:
+            gram = self.gram - other.gram
+        return Moments(
+            self.origin,
+            gram,
+            self.diagonal - other.diagonal,
+            self.atom_sum - other.atom_sum,
+            self.cross - other.cross,
+            self.target_sum - other.target_sum,
+            self.energy - other.energy,
+            self.weight - other.weight,
+        )
+
+
+@dataclass
+class NormalEquations:
+    """Centred, weighted, ridged normal equations, ready for a pursuit.
+
+    Attributes
+    ----------
+    gram : CompleteGram or LazyGram
+        Rows of G, ridge included.
+    cross : ndarray of shape (n_targets, n_atoms)
+        B, products of the atoms with the targets.
+    energy : ndarray of shape (n_targets,)
+        Squared norms of the targets.
+    atom_mean, target_mean : ndarray of shape (n_atoms,), (n_targets,)
+        Weighted means; zero without an intercept.
+    weight : float
+        Sum of the weights.
+    alpha : float
+        Ridge on the atoms.
+    """
+
+    gram: CompleteGram | LazyGram
+    cross: Array
+    energy: Array
+    atom_mean: Array
+    target_mean: Array
+    weight: float
+    alpha: float
+
+
+class CompleteGram(SmallGram):
+    """Rows of a G held in memory (Gram route)."""
+
+    # Several pursuits may read it at once.
+    shareable = True
+
+    def __init__(self, gram: Array, diagonal: Array, alpha: float) -> None:
+        super().__init__(gram)
+        self.diagonal = diagonal
+        self.alpha = alpha
+
+
+class LazyGram:
+    """Rows of G computed when asked for, in panels (direct route).
+
+    Parameters
+    ----------
+    values : WeightedValues
+        The dictionary on the training rows.
+    atom_sum : ndarray of shape (n_atoms,) or None
+        c / sqrt(W), subtracted with an intercept.
+    diagonal : ndarray of shape (n_atoms,)
+        Diagonal of G, ridge included.
+    alpha : float
+        Ridge.
+    """
+
+    shareable = False
+
+    def __init__(
+        self,
+        values: WeightedValues,
+        atom_sum: Array | None,
+        diagonal: Array,
+        alpha: float,
+    ) -> None:
+        self._values = values
+        self._atom_sum = atom_sum
+        self._rows: dict[int, Array] = {}
+        self.diagonal = diagonal
+        self.alpha = alpha
+
+    def has(self, index: int) -> bool:
+        """Whether row `index` is at hand."""
+        return index in self._rows
+
+    def block(self, atoms: Array) -> Array:
+        """Rows and columns `atoms` of G, from a pass over these atoms alone."""
+        block = np.zeros((len(atoms), len(atoms)))
+        for values in self._values.among(atoms):
+            block += values.T @ values
+        if self._atom_sum is not None:
+            block -= np.outer(self._atom_sum[atoms], self._atom_sum[atoms])
+        block[np.diag_indices_from(block)] += self.alpha
+        return block
+
+    def row(self, index: int, scores: Array) -> Array:
+        """Row `index` of G, computed with the rows of the best other scores if it is new."""
+        if index not in self._rows:
+            self._forget()
+            panel = self._panel(index, scores)
+            for atom, row in zip(panel, self._compute(panel), strict=True):
+                self._rows[int(atom)] = row
+        return self._rows[index]
+
+    def _panel(self, index: int, scores: Array) -> Array:
+        """The atom wanted and the best others whose rows are not at hand."""
+        size = min(PANEL, len(scores))
+        open_scores = np.array(scores)
+        open_scores[list(self._rows)] = -np.inf
+        open_scores[index] = np.inf
+        best = np.argpartition(open_scores, len(scores) - size)[-size:]
+        return best[open_scores[best] > -np.inf]
+
+    def _compute(self, panel: Array) -> Array:
+        """Rows of G for the atoms of the panel, one blocked pass over the data."""
+        rows = np.zeros((len(panel), len(self.diagonal)))
+        for _, block in self._values:
+            rows += block[:, panel].T @ block
+        if self._atom_sum is not None:
+            rows -= np.outer(self._atom_sum[panel], self._atom_sum)
+        rows[np.arange(len(panel)), panel] += self.alpha
+        return rows
+
+    def _forget(self) -> None:
+        """Drop the oldest panel's rows while the kept ones outgrow the memory budget."""
+        row_bytes = 8 * len(self.diagonal)
+        while self._rows and not blocks.fits(2 * row_bytes * (len(self._rows) + PANEL)):
+            for atom in list(self._rows)[:PANEL]:
+                del self._rows[atom]
+
+
+def choose_route(shape: tuple[int, int], n_atoms: int, n_steps: int) -> str:
+    """``"gram"`` or ``"direct"``, by memory first and then by arithmetic.
+
+    The Gram route costs l M^2 flops (a symmetric update). The direct route costs 2 l M flops a row
+    of a panel and 2 l flops an entry of its draft's Gram matrix; both run at about half the rate of
+    a square product. A panel serves some five steps. Where the l x M matrix does not fit in memory,
+    each panel evaluates it anew.
+    """
+    n_rows, n_features = shape
+    if not blocks.fits(8.0 * n_atoms * n_atoms):
+        return "direct"
+    n_panels = max(1.0, n_steps / STEPS_A_PANEL)
+    panel, draft = 2.0 * PANEL * n_atoms, 2.0 * min(DRAFT_ATOMS, n_atoms) ** 2
+    kept = blocks.fits(8.0 * n_rows * n_atoms)
+    kernels = 0.0 if kept else (2.0 * n_features + 30.0) * n_atoms
+    return "gram" if n_atoms**2 <= n_panels * (2.0 * (panel + draft) + kernels) else "direct"
+
+
+class WeightedValues:
+    """The dictionary on the training rows: blocks of sqrt(w_i) (d(x_i) - o), in float64.
+
+    Iterating gives pairs (rows, values): a slice, and an array of shape (n_rows, n_atoms).
+
+    Parameters
+    ----------
+    functions : callable
+        The dictionary: rows to an array of shape (n_rows, n_atoms).
+    samples : Samples
+        Rows, targets and weights.
+    n_atoms : int
+        M.
+    centred : bool
+        Whether an intercept will be fitted (then an origin near the means is used).
+    keep : bool, default False
+        Whether to keep the whole matrix, if it fits in memory, for further passes.
+    origin : Origin, optional
+        Taken from values whose moments these will be subtracted from.
+    subset : callable, optional
+        Maps indices of atoms to a callable like `functions` for these atoms alone.
+    """
+
+    def __init__(
+        self,
+        functions: Callable[[Any], Array],
+        samples: Samples,
+        n_atoms: int,
+        *,
+        centred: bool,
+        keep: bool = False,
+        origin: Origin | None = None,
+        subset: Callable[[Array], Callable[[Any], Array]] | None = None,
+    ) -> None:
+        self.functions = functions
+        self.subset = subset or (lambda atoms: lambda X: functions(X)[:, atoms])
+        self.samples = samples
+        self.n_atoms = n_atoms
+        self.centred = centred
+        self.origin = origin or _origin(functions, samples, n_atoms, centred)
+        n_rows = samples.X.shape[0]
+        self._keep = keep and blocks.fits(8.0 * n_rows * n_atoms)
+        self._kept: Array | None = None
+
+    def __iter__(self) -> Iterator[tuple[slice, Array]]:
+        """Evaluate block by block, or hand out the matrix that was kept."""
+        n_rows = self.samples.X.shape[0]
+        if self._keep:
+            everything = slice(0, n_rows)
+            if self._kept is None:
+                self._kept = self._block(everything)
+            yield everything, self._kept
+            return
+        for rows in blocks.row_blocks(n_rows, 8.0 * self.n_atoms):
+            yield rows, self._block(rows)
+
+    def among(self, atoms: Array) -> Iterator[Array]:
+        """Blocks of the values of some atoms alone, (n_rows, len(atoms))."""
+        if self._kept is not None:
+            yield self._kept[:, atoms]
+            return
+        functions = self.subset(atoms)
+        for rows in blocks.row_blocks(self.samples.X.shape[0], 8.0 * len(atoms)):
+            yield self._weighted(rows, functions, self.origin.atoms[atoms])
+
+    def _block(self, rows: slice) -> Array:
+        """Values of one block of rows."""
+        return self._weighted(rows, self.functions, self.origin.atoms)
+
+    def _weighted(self, rows: slice, functions: Callable[[Any], Array], origin: Array) -> Array:
+        """Values of some functions on a block of rows, measured from `origin`, weighted."""
+        values = blocks.evaluate(functions, self.samples.X[rows], len(origin))
+        values = np.asarray(values, dtype=np.float64)
+        if self.centred:
+            values -= origin
+        weights = self.samples.weights[rows]
+        if (weights != 1.0).any():
+            values *= np.sqrt(weights)[:, None]
+        return values
+
+
+def gather(values: WeightedValues, *, complete: bool) -> Moments:
+    """One pass over the rows.
+
+    Parameters
+    ----------
+    values : WeightedValues
+        The dictionary on the training rows.
+    complete : bool
+        Whether to accumulate G0 itself (Gram route) or its diagonal alone.
+
+    Raises
+    ------
+    ValueError
+        If the kernel gives values that are not finite; the message names the first row.
+    """
+    _, Y, weights = values.samples
+    origin, n_atoms = values.origin, values.n_atoms
+    target_deviations = Y - origin.targets
+    weighted = weights[:, None] * target_deviations
+    n_targets = Y.shape[1]
+    gram = backend_of(Y).zeros((n_atoms, n_atoms)) if complete else None
+    diagonal, atom_sum = np.zeros(n_atoms), np.zeros(n_atoms)
+    cross = np.zeros((n_targets, n_atoms))
+    for rows, block in values:
+        root = np.sqrt(weights[rows])
+        sums = root @ block
+        if not np.isfinite(sums).all():
+            refuse_not_finite(block, rows.start)
+        atom_sum += sums
+        cross += (weighted[rows] / root[:, None]).T @ block
+        if gram is None:
+            diagonal += np.einsum("ij,ij->j", block, block)
+        else:
+            backend_of(block).add_gram(gram, block)
+    if gram is not None:
+        backend_of(gram).mirror(gram)
+        diagonal = gram.diagonal().copy()
+    with np.errstate(over="ignore"):
+        energy = (weighted * target_deviations).sum(axis=0)
+    if not np.isfinite(energy).all():
+        raise ValueError("y: the targets are too large to be squared; rescale them")
+    if not np.isfinite(diagonal).all():
+        raise ValueError("kernel: the values are too large to be squared; rescale the features")
+    return Moments(
+        origin,
+        gram,
+        diagonal,
+        atom_sum,
+        cross,
+        weighted.sum(axis=0),
+        energy,
+        float(weights.sum()),
+    )
+
+
+def _origin(
+    functions: Callable[[Any], Array], samples: Samples, n_atoms: int, centred: bool
+) -> Origin:
+    """A point near the mean of the atoms (from up to 512 rows) and of the targets."""
+    if not centred:
+        return Origin(np.zeros(n_atoms), np.zeros(samples.Y.shape[1]))
+    n_rows = samples.X.shape[0]
+    few = np.unique(np.linspace(0, n_rows - 1, min(n_rows, 512)).astype(int))
+    values = blocks.evaluate(functions, samples.X[few], n_atoms)
+    atoms = values.mean(axis=0, dtype=np.float64)
+    if not np.isfinite(atoms).all():
+        refuse_not_finite(values, None)
+    return Origin(atoms, np.average(samples.Y, axis=0, weights=samples.weights))
+
+
+def refuse_not_finite(values: Array, start: int | None) -> None:
+    """Raise the error that names the row, or says that only the sums are not finite."""
+    not_finite = np.argwhere(~np.isfinite(values))
+    if not len(not_finite):
+        raise ValueError("kernel: the values are too large to be added; rescale the features")
+    row, column = not_finite[0]
+    where = "" if start is None else f" at training row {start + row}"
+    raise ValueError(
+        f"kernel: the value{where}, candidate {column} is not finite; "
+        "rescale the features or change gamma, degree or coef0"
+    )
+
+
+def normal_equations(moments: Moments, values: WeightedValues, *, alpha: float) -> NormalEquations:
+    """Centre the moments and add the ridge.
+
+    Parameters
+    ----------
+    moments : Moments
+        Their `gram` is overwritten.
+    values : WeightedValues
+        The dictionary on the same rows, for the direct route.
+    alpha : float
+        Ridge on the atoms, never on the intercept.
+    """
+    weight, c, s = moments.weight, moments.atom_sum, moments.target_sum
+    origin, centred = moments.origin, values.centred
+    root = np.sqrt(weight)
+    # Rounding is relative to the norms before centring: an atom whose deviations drown in it
+    # counts as constant.
+    noise = np.finfo(np.float64).eps * (moments.diagonal + weight * origin.atoms**2)
+    diagonal, cross, energy = moments.diagonal, moments.cross, moments.energy
+    if centred:
+        diagonal = diagonal - (c / root) ** 2
+        cross = cross - np.outer(s / root, c / root)
+        energy = energy - (s / root) ** 2
+    diagonal = np.where(diagonal > 100.0 * noise, diagonal + alpha, 0.0)
+    gram: CompleteGram | LazyGram
+    if moments.gram is not None:
+        G = moments.gram
+        if centred:
+            backend_of(G).subtract_outer(G, c / root)
+        G[np.diag_indices_from(G)] += alpha
+        gram = CompleteGram(G, diagonal, alpha)
+    else:
+        gram = LazyGram(values, c / root if centred else None, diagonal, alpha)
+    return NormalEquations(
+        gram,
+        cross,
+        np.maximum(energy, 0.0),
+        origin.atoms + c / weight if centred else origin.atoms,
+        origin.targets + s / weight if centred else origin.targets,
+        weight,
+        alpha,
+    )

@@ -1,0 +1,338 @@
+"""What each prefix of a path is worth: training, held-out, leave-one-out losses and a bound.
+
+All losses are weighted means over the rows, averaged over the outputs unless the loss couples
+them. They are taken from the rows in blocks; a block's kernel values give the losses of every
+prefix at once (see ``expansion.py``).
+
+Under squared error leave-one-out is exact. Under another loss one Newton step from the fit
+without a row stands for it: with the Hessian H of the objective, phi_i the functions at row i
+(and 1 for an intercept), h_i = phi_i'H^{-1}phi_i, slope g_i and curvature c_i of the loss,
+
+    f_i without row i  =  f_i + w_i g_i h_i / (1 - w_i c_i h_i),
+
+which is the exact value where the loss is quadratic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from pursuit._validation import class_codes
+from pursuit.bounds import matching_pursuit_bound_path
+from pursuit.expansion.basis_functions import AtomSet
+from pursuit.expansion.expansion import (
+    FULL_LEVERAGE,
+    BasisPath,
+    CoefficientPath,
+    leave_one_out,
+    staged_values,
+)
+from pursuit.expansion.probabilities import fit_inverse_temperature
+from pursuit.greedy.normal_equations import NormalEquations, Samples
+from pursuit.linalg import blocks
+from pursuit.linalg.factor import Array, backend_of
+from pursuit.losses import LOSSES, Loss
+
+__all__ = [
+    "bound_path",
+    "held_out_losses",
+    "inverse_temperatures",
+    "leave_one_out_losses",
+    "training_losses",
+]
+
+# Rows on which the temperature of the probabilities is fitted, evenly spaced.
+CALIBRATION_ROWS = 1_000
+# Below this no row bends the loss, and no leverage can be told.
+FLAT = 1e-100
+# Added to the diagonal of a Hessian, relative to its largest entry: nothing but rounding.
+ROUNDING = 1e-10
+
+
+def training_losses(path: CoefficientPath, equations: NormalEquations) -> Array:
+    """Weighted mean squared error after 0, 1, 2, ... steps, averaged over the outputs.
+
+    Each step lowers ``|y - f|^2 + alpha |a|^2`` by |z|^2; the ridge term is taken off again.
+    """
+    n_steps, n_outputs = path.n_steps, len(equations.energy)
+    total = np.zeros(n_steps + 1)
+    for b, basis in enumerate(cast("tuple[BasisPath, ...]", path.bases)):
+        squares = np.vstack([np.zeros((1, len(basis.outputs))), basis.targets**2])
+        energy = equations.energy[basis.outputs] - squares.cumsum(axis=0)
+        if equations.alpha:
+            energy -= equations.alpha * _squared_coefficients(basis)
+        taken = np.concatenate([[0], (path.order == b).cumsum()])
+        total += energy[taken].sum(axis=1)
+    losses: Array = np.maximum(total, 0.0) / (equations.weight * n_outputs)
+    return losses
+
+
+def _squared_coefficients(basis: BasisPath) -> Array:
+    """Squared norm of the coefficients after 0, 1, 2, ... steps of a basis, for each output."""
+    n_steps, n_outputs = basis.targets.shape
+    norms = np.zeros((n_steps + 1, n_outputs))
+    inverse = np.linalg.solve(basis.factor, np.eye(n_steps)) if n_steps else basis.factor
+    coefficients = np.zeros((int(basis.picks.max(initial=-1)) + 1, n_outputs))
+    for n in range(n_steps):
+        # alpha_{n+1} = alpha_n + z_{n+1} R^{-1} e_{n+1}, the paper's incremental update.
+        np.add.at(coefficients, basis.picks, np.outer(inverse[:, n], basis.targets[n]))
+        norms[n + 1] = (coefficients**2).sum(axis=0)
+    return norms
+
+
+def held_out_losses(
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    loss: Loss = LOSSES["squared_error"],
+) -> Array:
+    """Weighted mean loss on other rows after 1, 2, ... steps, averaged over the outputs."""
+    return _staged_means(
+        path, atoms, samples, lambda Y, outputs: row_losses(loss, Y, outputs)
+    ) / float(samples.weights.sum())
+
+
+def row_losses(loss: Loss, Y: Array, outputs: Array) -> Array:
+    """Loss of each row, averaged over the outputs unless they are coupled."""
+    values = loss.value(Y, outputs)
+    means: Array = values if loss.coupled else values.mean(axis=1)
+    return means
+
+
+def _staged_means(
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    measure: Callable[[Array, Array], Array],
+) -> Array:
+    """sum_i w_i measure(y_i, f_n(x_i)) after n = 1, 2, ... steps."""
+    totals = np.zeros(path.n_steps)
+    for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
+        values = blocks.evaluate(atoms.functions, samples.X[rows], len(atoms))
+        for n, outputs in enumerate(staged_values(path, values)):
+            totals[n] += float(samples.weights[rows] @ measure(samples.Y[rows], outputs))
+    return totals
+
+
+def bound_path(
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    centres: Array,
+    tolerance: float | None,
+    loss: Loss = LOSSES["squared_error"],
+) -> Array:
+    """Theorem 3 of Hussain and Shawe-Taylor (2008) after 1, 2, ... steps; see ``bounds.py``.
+
+    Parameters
+    ----------
+    path : CoefficientPath
+        The path.
+    atoms : AtomSet
+        Its functions, in order of choice.
+    samples : Samples
+        The training rows; a row of weight 2 counts as two rows.
+    centres : ndarray of int of shape (n_atoms,)
+        Training row behind each function, in order of choice.
+    tolerance : float or None
+        A row is an error where a prediction differs from its target by more than this; None:
+        where the class is wrong.
+    loss : Loss
+        Its `mean` gives predictions from outputs.
+
+    Returns
+    -------
+    bounds : ndarray of shape (n_steps,)
+        Infinite where the bound is not defined.
+    """
+    # A function's row is no longer among those that can be errors, but its second copy is.
+    last_use = np.full(samples.X.shape[0], np.inf)
+    n_vectors = np.array([path.n_vectors(n) for n in range(1, path.n_steps + 1)])
+    for k, row in enumerate(centres):
+        if row >= 0:
+            last_use[row] = min(last_use[row], np.searchsorted(n_vectors, k + 1))
+    errors = np.zeros(path.n_steps)
+    for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
+        values = blocks.evaluate(atoms.functions, samples.X[rows], len(atoms))
+        weights, used = samples.weights[rows], last_use[rows]
+        for n, outputs in enumerate(staged_values(path, values)):
+            outside = np.where(used <= n, np.maximum(weights - 1.0, 0.0), weights)
+            errors[n] += float(outside @ _wrong(samples.Y[rows], outputs, tolerance, loss))
+    n_samples = round(float(samples.weights.sum()))
+    n_basis = np.minimum(n_vectors, n_samples)
+    # Whole errors, but for rounding of their weights.
+    return matching_pursuit_bound_path(n_samples, n_basis, np.ceil((1.0 - 1e-12) * errors))
+
+
+def _wrong(Y: Array, outputs: Array, tolerance: float | None, loss: Loss) -> Array:
+    """Whether each row is an error."""
+    if tolerance is not None:
+        return np.asarray((np.abs(loss.mean(outputs) - Y) > tolerance).any(axis=1))
+    return np.asarray(class_codes(outputs) != class_codes(Y))
+
+
+def leave_one_out_losses(
+    path: CoefficientPath, atoms: AtomSet, samples: Samples, fit_intercept: bool
+) -> Array:
+    """Closed-form leave-one-out mean squared error after 1, 2, ... steps."""
+    losses = np.zeros(path.n_steps)
+    functions, weight = atoms.functions, float(samples.weights.sum())
+    for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
+        values = blocks.evaluate(functions, samples.X[rows], len(atoms))
+        block = (samples.Y[rows], samples.weights[rows], weight if fit_intercept else 0.0)
+        for n, held_out in enumerate(leave_one_out(path, values, *block)):
+            errors = ((samples.Y[rows] - held_out.values()) ** 2).mean(axis=1)
+            losses[n] += float(samples.weights[rows] @ errors) / weight
+    return losses
+
+
+def inverse_temperatures(
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    *,
+    fit_intercept: bool,
+    basic: bool,
+    loss: Loss = LOSSES["squared_error"],
+    alpha: float = 0.0,
+) -> Array:
+    """Inverse temperatures along the path, as rows (first step they apply to, value).
+
+    Each minimises the negative log-likelihood of leave-one-out decision values (of training
+    values for basic pursuit, which has no closed form), on up to 1000 evenly spaced rows. They
+    are refreshed at each of the first 32 steps and then whenever the path has grown by 10 %,
+    which depends on the number of steps alone. A loss with probabilities of its own has one.
+    """
+    if not path.n_steps:
+        return np.empty((0, 2))
+    n_outputs = samples.Y.shape[1]
+    if loss.inverse_temperature is not None and (n_outputs == 1 or loss.coupled):
+        return np.array([[1.0, loss.inverse_temperature]])
+    few = np.unique(np.linspace(0, samples.X.shape[0] - 1, CALIBRATION_ROWS).astype(int))
+    part = samples.take(few) if len(few) < samples.X.shape[0] else samples
+    codes = class_codes(part.Y)
+    weight = float(samples.weights.sum()) if fit_intercept else 0.0
+    values = blocks.evaluate(atoms.functions, part.X, len(atoms))
+    steps = calibration_steps(path.n_steps)
+    stages: Iterator[Array]
+    if basic or loss.coupled:
+        wanted = set(steps.tolist())
+        every = enumerate(staged_values(path, values), start=1)
+        stages = (outputs for n, outputs in every if n in wanted)
+    elif all(isinstance(basis, BasisPath) for basis in path.bases):
+        held_out = leave_one_out(path, values, part.Y, part.weights, weight, steps)
+        stages = (stage.values() for stage in held_out)
+    else:
+        objective = Objective(loss, alpha, fit_intercept)
+        stages = _approximately_left_out(path, atoms, samples, few, steps, objective)
+    scale, scales = 1.0, []
+    for decisions in stages:
+        scale = fit_inverse_temperature(decisions, codes, part.weights, scale)
+        scales.append(scale)
+    return np.column_stack([steps, scales])
+
+
+class Objective(NamedTuple):
+    """What the coefficients of a `RefittedPath` minimise."""
+
+    loss: Loss
+    alpha: float
+    intercept: bool
+
+
+def _approximately_left_out(
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    few: Array,
+    steps: Array,
+    objective: Objective,
+) -> Iterator[Array]:
+    """Outputs at the rows `few` without each of them, by one Newton step; see the top."""
+    functions = atoms.functions
+    for n in steps:
+        coefficients, intercept = path.coefficients(int(n))
+        hessians = _hessians(path, functions, samples, int(n), objective)
+        values = _with_constant(path, functions(samples.X[few]), objective.intercept)
+        Y, weights = samples.Y[few], np.minimum(samples.weights[few], 1.0)[:, None]
+        k = coefficients.shape[1]
+        outputs = values[:, :k] @ coefficients.T + intercept + path.atom_mean[:k] @ coefficients.T
+        leverage = _leverages(path, values, hessians, int(n))
+        slack = 1.0 - weights * np.maximum(objective.loss.curvature(Y, outputs), 0.0) * leverage
+        slope = weights * objective.loss.gradient(Y, outputs) * leverage
+        alone = slack < FULL_LEVERAGE
+        yield np.where(alone, path.target_mean, outputs + slope / np.where(alone, 1.0, slack))
+
+
+def _with_constant(path: CoefficientPath, values: Array, intercept: bool) -> Array:
+    """Functions less their means, and the constant 1, or 0 without an intercept."""
+    constant = np.full((len(values), 1), float(intercept))
+    return np.hstack([np.asarray(values, dtype=np.float64) - path.atom_mean, constant])
+
+
+def _chosen(path: CoefficientPath, n: int) -> Iterator[tuple[Array, Array]]:
+    """The outputs of each basis, and its columns of `_with_constant` after `n` steps."""
+    for basis, m in zip(path.bases, path.lengths(n), strict=True):
+        yield basis.outputs, np.append(np.unique(basis.picks[:m]), len(path.atom_mean))
+
+
+def _hessians(
+    path: CoefficientPath,
+    functions: Callable[[Any], Array],
+    samples: Samples,
+    n: int,
+    objective: Objective,
+) -> list[Array]:
+    """Hessian of the objective of each output after `n` steps, over all rows."""
+    loss, alpha, intercept = objective
+    coefficients, constant = path.coefficients(n)
+    k = coefficients.shape[1]
+    shift = constant + path.atom_mean[:k] @ coefficients.T
+    columns = {int(t): chosen for outputs, chosen in _chosen(path, n) for t in outputs}
+    hessians = [np.diag([2.0 * alpha] * (len(columns[t]) - 1) + [0.0]) for t in range(len(columns))]
+    for rows in blocks.row_blocks(samples.X.shape[0], 32.0 * len(path.atom_mean)):
+        evaluated = blocks.evaluate(functions, samples.X[rows], len(path.atom_mean))
+        values = _with_constant(path, evaluated, intercept)
+        Y, weights = samples.Y[rows], samples.weights[rows]
+        curvature = loss.curvature(Y, values[:, :k] @ coefficients.T + shift)
+        bend = np.maximum(curvature, 0.0) * weights[:, None]
+        for t, hessian in enumerate(hessians):
+            part = values[:, columns[t]]
+            hessian += part.T @ (bend[:, [t]] * part)
+    return hessians
+
+
+def _leverages(path: CoefficientPath, values: Array, hessians: list[Array], n: int) -> Array:
+    """phi_i'H^{-1}phi_i, (n_rows, n_outputs)."""
+    leverage = np.empty((len(values), len(hessians)))
+    for outputs, chosen in _chosen(path, n):
+        for t in outputs:
+            hessian = hessians[t]
+            largest = float(hessian.diagonal().max())
+            if largest < FLAT:
+                leverage[:, t] = 0.0
+                continue
+            # Directions that are absent (no intercept) stay without a leverage.
+            hessian[np.diag_indices_from(hessian)] += ROUNDING * largest
+            xp = backend_of(hessian)
+            factor = xp.cholesky(hessian)
+            half = xp.solve_transposed(factor, values[:, chosen[: len(factor)]].T)
+            leverage[:, t] = (half * half).sum(axis=0)
+    return leverage
+
+
+def calibration_steps(n_steps: int) -> Array:
+    """Steps at which the temperature is fitted: each of the first 32, then every 10 %.
+
+    Examples
+    --------
+    >>> calibration_steps(40).tolist()[-4:]
+    [31, 32, 35, 38]
+    """
+    steps = list(range(1, min(n_steps, 32) + 1))
+    while steps[-1] + steps[-1] // 10 <= n_steps and n_steps > 32:
+        steps.append(steps[-1] + steps[-1] // 10)
+    return np.array(steps)

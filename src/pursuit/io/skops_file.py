@@ -1,0 +1,144 @@
+"""Fitted machines of scikit-learn in files of skops, and rows for them from files of data.
+
+A file of skops holds no pickle: it names the types of what it holds, and its reader says which of
+them may be built. Here these are the types of scikit-learn that skops trusts and those in
+`TRUSTED`; a file that names any other is refused before anything in it is built.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import skops.io
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from pursuit import model_file
+from pursuit.io.tables import Column, DataError, Matrix, Table, typed
+
+__all__ = ["TRUSTED", "Rows", "read_machine_file", "rows_for", "write_machine_file"]
+
+_PROCESS = "sklearn.gaussian_process.kernels"
+#: Types that a machine may hold beside those that skops trusts by itself.
+#: Reviewed: constructing them from stored attributes runs no code and opens nothing.
+TRUSTED = (
+    "numpy.dtype",
+    *(f"{_PROCESS}.{name}" for name in ("ConstantKernel", "Product", "RBF", "Sum", "WhiteKernel")),
+)
+
+
+def read_machine_file(path: str | Path) -> Any:
+    """Read a fitted estimator of scikit-learn that skops saved.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is none of skops, is damaged, or names a type that is not trusted.
+    """
+    try:
+        foreign = sorted(set(skops.io.get_untrusted_types(file=path)) - set(TRUSTED))
+        estimator = None if foreign else skops.io.load(path, trusted=list(TRUSTED))
+    except Exception as error:  # zipfile, json, skops and the classes each have errors of their own
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise model_file.ModelFileError(
+            f"{path}: not a file that skops.io.dump wrote, or damaged ({reason})"
+        ) from error
+    if foreign:
+        raise model_file.ModelFileError(
+            f"{path} names the type {foreign[0]}, which is not trusted: only estimators of "
+            "scikit-learn are read"
+        )
+    if not isinstance(estimator, BaseEstimator):
+        raise model_file.ModelFileError(
+            f"{path} holds no estimator but an object of class {type(estimator).__name__}"
+        )
+    return estimator
+
+
+def write_machine_file(estimator: Any, path: str | Path) -> None:
+    """Write a fitted estimator as a compressed file of skops, in one piece."""
+    content = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED, compresslevel=6)
+    with model_file.replacing(path) as stream:
+        stream.write(content)
+
+
+class Rows(NamedTuple):
+    """Rows of a file as an estimator wants them, and their targets, or None."""
+
+    X: Any
+    y: NDArray[Any] | None
+
+
+def rows_for(estimator: Any, data: Table | Matrix, target: str | None) -> Rows:
+    """Features and targets of a file for a fitted estimator.
+
+    A table gives the columns by which the estimator knows its features, or where it knows no names
+    all columns but the target, in their order; all are numbers, a missing cell is NaN.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    data : Table or Matrix
+        What `tables.read` gives.
+    target : str or None
+        The column of a table with the targets; a matrix has them, or has not.
+
+    Raises
+    ------
+    DataError
+        If columns are missing or hold no numbers, or their number is another.
+    """
+    n_features = int(estimator.n_features_in_)
+    if isinstance(data, Matrix):
+        return Rows(_matrix(data, n_features), data.y)
+    y = None if target is None else _targets(estimator, data, target)
+    known = getattr(estimator, "feature_names_in_", None)
+    names = [name for name in data.frame.columns if name != target] if known is None else known
+    if len(names) != n_features:
+        beside = "" if target is None else f" beside {target!r}"
+        raise DataError(
+            f"{data.path}: {len(names)} columns{beside}, but the model has {n_features} features"
+        )
+    cells = [typed(data, Column(str(name), "number")).fill_null(np.nan) for name in names]
+    frame = pl.DataFrame(cells)
+    return Rows(frame.to_numpy() if known is None else frame, y)
+
+
+def _targets(estimator: Any, table: Table, target: str) -> NDArray[Any]:
+    """The column of targets: text where the estimator's classes are text, else numbers."""
+    classes = np.asarray(getattr(estimator, "classes_", [0.0]))
+    text = classes.dtype.kind in "OUSb"
+    cells = typed(table, Column(target, "text" if text else "number"))
+    absent = np.flatnonzero(cells.is_null().to_numpy())
+    if len(absent):
+        raise DataError(f"{table.where(int(absent[0]))}: column {target!r}: no target")
+    if classes.dtype.kind == "b":
+        return np.array([cell.lower() in ("true", "1") for cell in cells.to_list()])
+    return np.array(cells.to_list(), dtype=object) if text else np.asarray(cells.to_numpy())
+
+
+def _matrix(data: Matrix, n_features: int) -> Any:
+    """The matrix with the estimator's number of features.
+
+    LIBSVM text counts from 1 unless a feature 0 is there, and leaves out zeros, also the last.
+    """
+    X = data.X
+    if not sparse.issparse(X):
+        if X.shape[1] != n_features:
+            raise DataError(
+                f"{data.path}: {X.shape[1]} features, but the model has {n_features} features"
+            )
+        return X
+    first = int(not (X.indices == 0).any())
+    if X.shape[1] - first > n_features:
+        raise DataError(
+            f"{data.path}: {X.shape[1] - first} features, but the model has {n_features} features"
+        )
+    shifted = (X.data, X.indices - first, X.indptr)
+    return sparse.csr_matrix(shifted, shape=(X.shape[0], n_features))

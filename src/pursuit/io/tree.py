@@ -1,0 +1,514 @@
+"""Fitted estimators as trees of plain values, and back: what a model file holds.
+
+A tree is made of what JSON has. ``null``, booleans, integers, finite floats, strings and lists
+stand for themselves; everything else is an object with a ``type``, one `_Codec` for each:
+
+=============  ==========================================================================
+type           value
+=============  ==========================================================================
+``float``      infinities and NaN
+``scalar``     a NumPy scalar, with its dtype
+``array``      a NumPy array, by the name of the member that holds it; text arrays of
+               object dtype are stored with a fixed width and become objects again
+``csr``        a sparse matrix: its shape and three arrays
+``tuple``      items
+``dict``       pairs of key and item
+``function``   a Python function that is an item of a dict: the name that is its key, no more;
+               whoever decodes the tree supplies the function again
+``value``      a frozen dataclass of the package: class and fields
+``estimator``  an estimator of the package: class, parameters and fitted state
+=============  ==========================================================================
+
+Classes are written by name and looked up in `CLASSES`, never imported by a name from outside, so
+that decoding a tree can only ever build what is listed there, and runs nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from inspect import isroutine
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+__all__ = [
+    "CLASSES",
+    "Decoder",
+    "Encoder",
+    "ModelFileError",
+    "array_shapes",
+    "function_names",
+    "holds_arrays",
+    "in_words",
+    "is_ours",
+]
+
+# The classes that a tree may name, and the module where each of them lives.
+CLASSES = {
+    "KernelMatchingPursuitClassifier": "pursuit.matching_pursuit.estimators",
+    "KernelMatchingPursuitClassifierCV": "pursuit.matching_pursuit.estimators",
+    "KernelMatchingPursuitRegressor": "pursuit.matching_pursuit.estimators",
+    "KernelMatchingPursuitRegressorCV": "pursuit.matching_pursuit.estimators",
+    "GreedyNystroem": "pursuit.decomposition.kernel_pca",
+    "SparseKernelPCA": "pursuit.decomposition.kernel_pca",
+    "SparseKernelCCA": "pursuit.decomposition.kernel_cca",
+    "RelevanceVectorClassifier": "pursuit.sparse_bayes.relevance_vector",
+    "RelevanceVectorRegressor": "pursuit.sparse_bayes.relevance_vector",
+    "ReducedSetClassifier": "pursuit.svm.reduced_set",
+    "ReducedSupportVectorClassifier": "pursuit.svm.reduced_set",
+    "CompressedClassifier": "pursuit.svm.compression",
+    "CompressedOutlierDetector": "pursuit.svm.compression",
+    "CompressedRegressor": "pursuit.svm.compression",
+    "SparseLargeMarginClassifier": "pursuit.svm.sparse_large_margin",
+    "ConvexNetworkClassifier": "pursuit.convex_network.convex_network",
+    "HyperplaneKNeighborsClassifier": "pursuit.neighbors.classifiers",
+    "ConvexKNeighborsClassifier": "pursuit.neighbors.classifiers",
+    "NearestRows": "pursuit.geometry.nearest",
+    "DensityClassifier": "pursuit.density.parzen",
+    "ManifoldParzenDensity": "pursuit.density.parzen",
+    "ManifoldParzenDensityCV": "pursuit.density.parzen",
+    "ParzenDensity": "pursuit.density.parzen",
+    "LocalGaussianDensity": "pursuit.density.local_gaussian",
+    "KernelCentroidClassifier": "pursuit.density.kernel_regression",
+    "NadarayaWatsonRegressor": "pursuit.density.kernel_regression",
+    "Gaussians": "pursuit.density.gaussian_mixture",
+    "Atoms": "pursuit.expansion.basis_functions",
+    "FunctionAtoms": "pursuit.expansion.basis_functions",
+    "MixedAtoms": "pursuit.expansion.basis_functions",
+    "OrientedAtoms": "pursuit.expansion.basis_functions",
+    "OrientedGaussians": "pursuit.dictionary",
+    "BasisPath": "pursuit.expansion.expansion",
+    "CoefficientPath": "pursuit.expansion.expansion",
+    "KernelExpansion": "pursuit.expansion.expansion",
+    "RefittedPath": "pursuit.expansion.expansion",
+    "ChiSquared": "pursuit.kernels",
+    "Cosine": "pursuit.kernels",
+    "CosinePolynomial": "pursuit.kernels",
+    "Laplacian": "pursuit.kernels",
+    "Linear": "pursuit.kernels",
+    "Polynomial": "pursuit.kernels",
+    "Precomputed": "pursuit.kernels",
+    "RBF": "pursuit.kernels",
+    "Sigmoid": "pursuit.kernels",
+    "AbsoluteError": "pursuit.losses",
+    "CrossEntropy": "pursuit.losses",
+    "Doom2": "pursuit.losses",
+    "Exponential": "pursuit.losses",
+    "Huber": "pursuit.losses",
+    "LogLoss": "pursuit.losses",
+    "LogitBoost": "pursuit.losses",
+    "Poisson": "pursuit.losses",
+    "Quantile": "pursuit.losses",
+    "SmoothHinge": "pursuit.losses",
+    "SquaredError": "pursuit.losses",
+    "SquaredErrorTanh": "pursuit.losses",
+    "SquaredHinge": "pursuit.losses",
+}
+
+# What scikit-learn keeps on an estimator beside its fit: requests for metadata, callbacks.
+_BOOKKEEPING = {"_metadata_request", "_skl_callbacks", "_parent_callback_ctx"}
+_MAX_DEPTH = 40
+_DTYPE = re.compile(r"\|b1|\|[iu]1|[<>](i[248]|u[248]|f[248]|U[0-9]{1,7})")
+
+Node = Any  # a piece of the tree
+
+
+class ModelFileError(ValueError):
+    """A file is no model file, is damaged, or was written by another version of pursuit."""
+
+
+def _class(name: str) -> type[Any]:
+    """Return one of the package's own classes; the name is only ever a key of `CLASSES`."""
+    if name not in CLASSES:
+        raise ModelFileError(f"names the class {name!r}, which this pursuit does not have")
+    return getattr(importlib.import_module(CLASSES[name]), name)  # type: ignore[no-any-return]
+
+
+def is_ours(value: Any) -> bool:
+    """Tell whether a value is of a class in `CLASSES`, subclasses not included."""
+    name = type(value).__name__
+    return name in CLASSES and _class(name) is type(value)
+
+
+class Encoder:
+    """Turns values into nodes, and their arrays into members.
+
+    Parameters
+    ----------
+    name : str
+        The model's class, for messages.
+    staged : bool
+        Whether to keep ``path_``, which only staged evaluation and truncation need.
+
+    Attributes
+    ----------
+    members : dict of str to bytes
+        Name and content of each array so far, in NumPy's format.
+    functions : dict of str to callable
+        The functions so far, of which the tree holds the names.
+    """
+
+    def __init__(self, name: str, staged: bool) -> None:
+        self.name = name
+        self.staged = staged
+        self.members: dict[str, bytes] = {}
+        self.functions: dict[str, Callable[..., Any]] = {}
+        self._stored: dict[int, tuple[Any, Node]] = {}  # the array keeps its id taken
+        self._depth = 0
+
+    def encode(self, value: Any, where: str) -> Node:
+        """Return the node of a value; `where` is its place in the model, for messages."""
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float and math.isfinite(value):
+            return value
+        if isinstance(value, np.random.RandomState | np.random.Generator):
+            return None
+        if self._depth == _MAX_DEPTH:
+            raise ValueError(f"cannot save {self.name}: {where} is nested too deeply.")
+        self._depth += 1
+        node = self._container(value, where)
+        self._depth -= 1
+        return node
+
+    def _container(self, value: Any, where: str) -> Node:
+        if type(value) is list:
+            return self.encode_all(value, where)
+        codec = next((c for c in _CODECS if c.holds(value)), None)
+        if codec is None:
+            raise self.refusal(value, where)
+        return {"type": codec.tag, **codec.encode(self, value, where)}
+
+    def encode_all(self, values: Any, where: str) -> list[Node]:
+        """Return the nodes of the items of a list or tuple."""
+        return [self.encode(value, f"{where}[{i}]") for i, value in enumerate(values)]
+
+    def encode_item(self, key: Any, value: Any, where: str) -> Node:
+        """Return the node of an item of a dict: a function is known by its key."""
+        known = not callable(value) or any(codec.holds(value) for codec in _CODECS)
+        if known or type(key) is not str:
+            return self.encode(value, f"{where}[{key!r}]")
+        if self.functions.setdefault(key, value) is not value:
+            raise ValueError(f"cannot save {self.name}: two functions have the name {key!r}.")
+        return {"type": "function", "name": key}
+
+    def array(self, array: npt.NDArray[Any], where: str) -> Node:
+        """Store an array once, however many attributes hold it."""
+        if id(array) not in self._stored:
+            self._stored[id(array)] = (array, self._store(array, where))
+        return self._stored[id(array)][1]
+
+    def _store(self, array: npt.NDArray[Any], where: str) -> Node:
+        textual = array.dtype == object
+        plain = self._text(array, where) if textual else np.asarray(array)
+        dtype = plain.dtype.str
+        if not _DTYPE.fullmatch(dtype):
+            raise self.refusal(array, where)
+        file = io.BytesIO()
+        np.lib.format.write_array(file, plain, version=(1, 0), allow_pickle=False)
+        name = f"arrays/{len(self.members)}.npy"
+        self.members[name] = file.getvalue()
+        return {"member": name, "dtype": dtype, "shape": list(plain.shape), "object": textual}
+
+    def _text(self, array: npt.NDArray[Any], where: str) -> npt.NDArray[np.str_]:
+        if not all(isinstance(item, str) and not item.endswith("\0") for item in array.flat):
+            raise self.refusal(array, where)
+        return array.astype(np.str_)
+
+    def refusal(self, value: Any, where: str) -> ValueError:
+        """Return the error that says why a value cannot be stored, and what to do."""
+        kind = f"an object of class {type(value).__name__}"
+        if isinstance(value, np.ndarray | np.generic):
+            kind = f"an array of dtype {value.dtype}"
+        hint = "Only numbers, strings, arrays, CSR matrices and pursuit's own values can be saved."
+        if isroutine(value) or type(value).__name__ == "FunctionKernel":
+            kind = "a Python function"
+        if callable(value):
+            hint = (
+                "A model file holds no code: use a kernel by name or a value of pursuit.kernels, "
+                "or kernel='precomputed' and keep the function beside the file. Only functions in "
+                "a dict are saved, by their names, and load takes them again."
+            )
+        elif where.startswith("parameter "):
+            hint += " Give it such a value with set_params before saving."
+        return ValueError(f"cannot save {self.name}: {where} is {kind}. {hint}")
+
+
+class Decoder:
+    """Turns nodes into values.
+
+    Parameters
+    ----------
+    member : callable
+        Gives the checked bytes of a member by its name.
+    version : str
+        The version of pursuit that wrote the tree, for messages.
+    functions : dict of str to callable, optional
+        The functions that the tree names.
+
+    Attributes
+    ----------
+    matrices : dict
+        The CSR matrices so far; nodes that share their members share the matrix.
+    """
+
+    def __init__(
+        self,
+        member: Callable[[str], bytes],
+        version: str,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        self.version = version
+        self.functions = functions or {}
+        self.matrices: dict[tuple[Any, ...], Any] = {}
+        self._member = member
+        self._arrays: dict[tuple[str, bool], npt.NDArray[Any]] = {}
+        self._depth = 0
+
+    def decode(self, node: Node) -> Any:
+        """Return the value of a node."""
+        if node is None or type(node) in (bool, int, float, str):
+            return node
+        if self._depth == _MAX_DEPTH:
+            raise ModelFileError("is damaged: its values are nested too deeply")
+        self._depth += 1
+        if type(node) is list:
+            value: Any = [self.decode(item) for item in node]
+        else:
+            value = _DECODERS[node["type"]](self, node)
+        self._depth -= 1
+        return value
+
+    def decode_items(self, nodes: dict[str, Node]) -> dict[str, Any]:
+        """Return the values of nodes by name."""
+        return {name: self.decode(node) for name, node in nodes.items()}
+
+    def array(self, node: Node) -> npt.NDArray[Any]:
+        """Return an array; nodes that share a member share the array."""
+        key = (node["member"], node["object"])
+        if key not in self._arrays:
+            content = self._member(key[0])
+            _check_npy(content, node)
+            array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+            self._arrays[key] = array.astype(object) if node["object"] else array
+        return self._arrays[key]
+
+
+def _check_npy(content: bytes, node: Node) -> None:
+    """Compare an array's header and length with what the tree says, before memory is taken."""
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    stated = (version, list(shape), dtype.str) == ((1, 0), node["shape"], node["dtype"])
+    if not stated or not _DTYPE.fullmatch(dtype.str) or min(shape, default=0) < 0:
+        raise ModelFileError(f"is damaged: {node['member']} is not the array it should be")
+    if math.prod(shape) * dtype.itemsize != len(content) - file.tell():
+        raise ModelFileError(f"is damaged: {node['member']} does not have its stated length")
+    if dtype.kind == "U" and len(content) > file.tell():
+        points = np.frombuffer(content, dtype.str[0] + "u4", offset=file.tell())
+        if points.max() > 0x10FFFF:
+            raise ModelFileError(f"is damaged: {node['member']} holds no text")
+
+
+class _Codec(NamedTuple):
+    """One type of node: which values it holds, how they become a node, and back."""
+
+    tag: str
+    holds: Callable[[Any], bool]
+    encode: Callable[[Encoder, Any, str], dict[str, Node]]
+    decode: Callable[[Decoder, Node], Any]
+
+
+def _encode_scalar(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
+    if not _DTYPE.fullmatch(value.dtype.str):
+        raise encoder.refusal(value, where)
+    return {"dtype": value.dtype.str, "value": encoder.encode(value.item(), where)}
+
+
+def _decode_scalar(decoder: Decoder, node: Node) -> Any:
+    if not _DTYPE.fullmatch(node["dtype"]):
+        raise ModelFileError(f"is damaged: no scalar has the type {node['dtype']!r}")
+    return np.array(decoder.decode(node["value"]), dtype=node["dtype"])[()]
+
+
+def _encode_dict(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
+    pairs = [(encoder.encode(k, where), encoder.encode_item(k, v, where)) for k, v in value.items()]
+    return {"items": [list(pair) for pair in pairs]}
+
+
+def _decode_dict(decoder: Decoder, node: Node) -> Any:
+    return {decoder.decode(key): decoder.decode(item) for key, item in node["items"]}
+
+
+def _encode_csr(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
+    matrix = value.tocsr()
+    parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
+    arrays = {name: encoder.array(part, where) for name, part in parts.items()}
+    array = isinstance(value, sparse.sparray)
+    return {"array": array, "shape": [int(n) for n in matrix.shape], **arrays}
+
+
+def _decode_csr(decoder: Decoder, node: Node) -> Any:
+    names = ("data", "indices", "indptr")
+    key = (*(node[name]["member"] for name in names), *node["shape"], node["array"])
+    if key not in decoder.matrices:
+        make = sparse.csr_array if node["array"] else sparse.csr_matrix
+        parts = tuple(decoder.array(node[name]) for name in names)
+        matrix = make(parts, shape=tuple(node["shape"]))
+        matrix.check_format(full_check=True)  # an index out of bounds would read foreign memory
+        decoder.matrices[key] = matrix
+    return decoder.matrices[key]
+
+
+def _encode_value(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
+    names = [field.name for field in fields(value) if field.init]
+    nodes = {name: encoder.encode(getattr(value, name), f"{where}.{name}") for name in names}
+    return {"class": type(value).__name__, "fields": nodes}
+
+
+def _decode_value(decoder: Decoder, node: Node) -> Any:
+    cls = _class(node["class"])
+    if not is_dataclass(cls):
+        raise ModelFileError(f"is damaged: {node['class']} is not a plain value")
+    return cls(**decoder.decode_items(node["fields"]))
+
+
+def _encode_estimator(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
+    dot = f"{where}." if where else ""
+    params = value.get_params(deep=False)
+    hidden = _BOOKKEEPING | params.keys()
+    state = {name: item for name, item in vars(value).items() if name not in hidden}
+    if not encoder.staged and "path_" in state:
+        state["path_"] = None
+    return {
+        "class": type(value).__name__,
+        "params": {k: encoder.encode(v, f"{dot or 'parameter '}{k}") for k, v in params.items()},
+        "state": {k: encoder.encode(v, f"{dot or 'attribute '}{k}") for k, v in state.items()},
+    }
+
+
+def _decode_estimator(decoder: Decoder, node: Node) -> Any:
+    cls = _class(node["class"])
+    if not issubclass(cls, BaseEstimator):
+        raise ModelFileError(f"is damaged: {node['class']} is not an estimator")
+    unknown = node["params"].keys() - cls().get_params(deep=False).keys()
+    if unknown:
+        version = decoder.version
+        raise ModelFileError(
+            f"was written by pursuit {version}, whose {node['class']} has a parameter "
+            f"{min(unknown)!r} that the installed pursuit does not know"
+        )
+    model = cls(**decoder.decode_items(node["params"]))
+    vars(model).update(decoder.decode_items(node["state"]))
+    return model
+
+
+_CODECS = (
+    _Codec(
+        "float",
+        lambda value: type(value) is float,
+        lambda encoder, value, where: {"value": repr(value)},
+        lambda decoder, node: float(node["value"]),
+    ),
+    _Codec("scalar", lambda value: isinstance(value, np.generic), _encode_scalar, _decode_scalar),
+    _Codec("csr", sparse.issparse, _encode_csr, _decode_csr),
+    _Codec(
+        "tuple",
+        lambda value: type(value) is tuple,
+        lambda encoder, value, where: {"items": encoder.encode_all(value, where)},
+        lambda decoder, node: tuple(decoder.decode(item) for item in node["items"]),
+    ),
+    _Codec("dict", lambda value: type(value) is dict, _encode_dict, _decode_dict),
+    _Codec(
+        "function",
+        lambda value: False,  # an item of a dict alone: see `Encoder.encode_item`
+        lambda encoder, value, where: {},
+        lambda decoder, node: decoder.functions[node["name"]],
+    ),
+    _Codec(
+        "value",
+        lambda value: is_dataclass(value) and is_ours(value),
+        _encode_value,
+        _decode_value,
+    ),
+    _Codec(
+        "estimator",
+        lambda value: isinstance(value, BaseEstimator) and is_ours(value),
+        _encode_estimator,
+        _decode_estimator,
+    ),
+    _Codec(
+        "array",  # data frames too, and whatever else is an array at heart
+        lambda value: hasattr(value, "__array__"),
+        lambda encoder, value, where: encoder.array(
+            value if isinstance(value, np.ndarray) else np.asarray(value), where
+        ),
+        lambda decoder, node: decoder.array(node),
+    ),
+)
+_DECODERS = {codec.tag: codec.decode for codec in _CODECS}
+
+
+def array_shapes(nodes: dict[str, Node], prefix: str = "") -> dict[str, tuple[int, ...]]:
+    """Collect the shapes of the arrays among attributes, and inside the package's values."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, node in nodes.items():
+        tag = node.get("type") if isinstance(node, dict) else None
+        if tag in ("array", "csr"):
+            found[prefix + name] = tuple(node["shape"])
+        elif tag == "value":
+            found |= array_shapes(node["fields"], f"{prefix}{name}.")
+    return found
+
+
+def holds_arrays(node: Node) -> bool:
+    """Tell whether there is an array anywhere inside a node."""
+    if isinstance(node, list):
+        return any(map(holds_arrays, node))
+    return isinstance(node, dict) and ("member" in node or any(map(holds_arrays, node.values())))
+
+
+def function_names(node: Node) -> list[str]:
+    """Collect the names of the functions inside a node, sorted."""
+    if isinstance(node, dict):
+        own = [node["name"]] if node.get("type") == "function" else []
+        parts = list(node.values())
+    else:
+        own, parts = [], node if isinstance(node, list) else []
+    return sorted({*own, *(name for part in parts for name in function_names(part))})
+
+
+def in_words(node: Node) -> Any:
+    """Render a node as a plain value; arrays and the package's own values as text."""
+    if isinstance(node, list):
+        return [in_words(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    tag = node["type"]
+    if tag == "float":
+        return float(node["value"])
+    if tag == "scalar":
+        return in_words(node["value"])
+    if tag == "function":
+        return f"function {node['name']}"
+    if tag == "tuple":
+        return tuple(in_words(item) for item in node["items"])
+    if tag == "dict":
+        return {in_words(key): in_words(item) for key, item in node["items"]}
+    if tag in ("value", "estimator"):
+        parts = node["fields"] if tag == "value" else node["params"]
+        return f"{node['class']}({', '.join(f'{k}={_text(v)}' for k, v in parts.items())})"
+    return f"{'array' if tag == 'array' else 'CSR matrix'} of shape {tuple(node['shape'])}"
+
+
+def _text(node: Node) -> str:
+    words = in_words(node)
+    return words if isinstance(node, dict) and isinstance(words, str) else repr(words)

@@ -1,0 +1,189 @@
+"""Row blocks within a memory budget: the only place that makes big temporaries.
+
+The budget is scikit-learn's ``working_memory`` (1024 MiB unless the user sets another). A
+*block* is as many rows as the caller's columns allow within a share of it; inside a block the
+kernel is evaluated in small *chunks* that stay in the processor's cache, by one thread a
+core. Block and chunk sizes change results by rounding only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+import sklearn
+from threadpoolctl import ThreadpoolController
+
+from pursuit.linalg.factor import Array
+
+__all__ = [
+    "at_most_threads",
+    "blas_threads",
+    "evaluate",
+    "fits",
+    "in_parallel",
+    "n_threads",
+    "row_blocks",
+]
+
+BLOCK_SHARE = 0.25
+CHUNK_BYTES = 1 << 24
+SMALLEST_PARALLEL_SIZE = 1 << 18
+SMALLEST_THREADED = 1e8
+
+_most_threads: ContextVar[int | None] = ContextVar("_most_threads", default=None)
+
+Functions = Callable[[Any], Array]
+Result = TypeVar("Result")
+
+
+def _budget_bytes() -> float:
+    """The working memory in bytes."""
+    return float(sklearn.get_config()["working_memory"]) * 2**20
+
+
+def fits(n_bytes: float) -> bool:
+    """Whether an array of `n_bytes` may be kept in memory."""
+    return n_bytes <= _budget_bytes()
+
+
+def row_blocks(n_rows: int, bytes_per_row: float) -> Iterator[slice]:
+    """Slices that cover ``range(n_rows)``, each within a quarter of the working memory.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    bytes_per_row : float
+        Size of the temporaries that one row needs.
+
+    Yields
+    ------
+    rows : slice
+        Consecutive rows; at least one row a block.
+    """
+    size = max(1, int(BLOCK_SHARE * _budget_bytes() / max(bytes_per_row, 1.0)))
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def n_threads() -> int:
+    """Number of processors this process may use, at most OMP_NUM_THREADS where that is set."""
+    available = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    threads = min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available
+    return min(threads, _most_threads.get() or threads)
+
+
+@contextmanager
+def at_most_threads(n_jobs: int | None) -> Iterator[None]:
+    """Context in which so many threads work, here and in the BLAS.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        A number; -1 or None: all that the process may use; -2: all but one, and so on.
+
+    Examples
+    --------
+    >>> from pursuit.linalg import blocks
+    >>> with blocks.at_most_threads(1):
+    ...     blocks.n_threads()
+    1
+    """
+    if n_jobs is None or n_jobs == -1:
+        yield
+        return
+    number = n_jobs if n_jobs > 0 else max(1, n_threads() + 1 + n_jobs)
+    token = _most_threads.set(number)
+    try:
+        with _blas().limit(limits=number, user_api="blas"):
+            yield
+    finally:
+        _most_threads.reset(token)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries loaded in this process."""
+    return ThreadpoolController()
+
+
+def evaluate(functions: Functions, X: Any, n_columns: int) -> Array:
+    """Values of `functions` on the rows of `X`, chunk by chunk on all cores.
+
+    Parameters
+    ----------
+    functions : callable
+        Maps rows to an array of shape (n_rows, n_columns).
+    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+        The rows of one block.
+    n_columns : int
+        Number of functions.
+
+    Returns
+    -------
+    values : ndarray of shape (n_rows, n_columns)
+        In the floating type that the functions return.
+    """
+    n_rows = X.shape[0]
+    if n_rows * n_columns < SMALLEST_PARALLEL_SIZE:
+        return functions(X)
+    size = max(8, int(CHUNK_BYTES / (8 * n_columns)))
+    chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    first = functions(X[chunks[0]])
+    values = np.empty((n_rows, n_columns), dtype=first.dtype)
+    values[chunks[0]] = first
+
+    def fill(rows: slice) -> None:
+        values[rows] = functions(X[rows])
+
+    in_parallel(fill, chunks[1:])
+    return values
+
+
+def blas_threads(n_operations: float) -> AbstractContextManager[Any]:
+    """Context in which products of so many operations run on as many BLAS threads as pay.
+
+    Threads that wait for each other cost more than a small product; one is enough below
+    `SMALLEST_THREADED` operations.
+
+    Examples
+    --------
+    >>> from pursuit.linalg import blocks
+    >>> with blocks.blas_threads(1e3):
+    ...     pass
+    """
+    if n_operations >= SMALLEST_THREADED:
+        return nullcontext()
+    limited: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
+    return limited
+
+
+def in_parallel(
+    task: Callable[[Any], Result], items: Sequence[Any], *, parallel: bool = True
+) -> list[Result]:
+    """Results of `task` for every item, on all cores with one BLAS thread each.
+
+    Parameters
+    ----------
+    task : callable
+        Must not touch what another item's task writes.
+    items : sequence
+        The items.
+    parallel : bool, default True
+        False runs them one after another, with the BLAS as it is.
+    """
+    workers = min(n_threads(), len(items)) if parallel else 1
+    if workers < 2:
+        return [task(item) for item in items]
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(task, items))

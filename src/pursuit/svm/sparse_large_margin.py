@@ -1,0 +1,513 @@
+"""Sparse large margin classifiers: support vector machines whose few vectors are free to move.
+
+M. Wu, B. Schoelkopf and G. Bakir, "Building sparse large margin classifiers", ICML 2005; the
+equation numbers are theirs.
+
+Problem. Given n rows x_i with labels y_i = +-1 and weights c_i, find N_z vectors z_j, which need
+not be rows, and f(x) = sum_j beta_j K(z_j, x) + b that minimise
+
+    1/2 beta' K_z beta + C sum_i c_i max(0, 1 - y_i f(x_i)),                          (eq. 5-8)
+
+the objective of a support vector machine whose normal vector lies in the span of N_z images.
+
+===========  ===================  =======================================================
+symbol       name in code         shape and meaning
+===========  ===================  =======================================================
+Z            ``Z``                (N_z, d) expansion vectors
+C c          ``bounds``           (n,) bounds of the dual variables
+W(Z)         ``objective``        the least value for these vectors                (eq. 10)
+beta, b      ``beta``             (N_z, T), (T,) coefficients that attain it       (eq. 33)
+===========  ===================  =======================================================
+
+Steps.
+
+1. Start: random rows (section 7.5), cluster centres, the rows that kernel matching pursuit
+   chooses, or given vectors.
+2. At Z solve the machine on these vectors (eq. 11-33, ``margin.py``), which gives W(Z) and alpha.
+3. dW/dZ = -dJ/dZ at a = alpha y held fixed (lemma 1, eq. 34; the energy J of ``margin.py``).
+4. Z follows L-BFGS on W; back to 2 until W has all but stopped falling. W(Z) is not convex: the
+   best of several starts is kept.
+
+Several classes: one machine against the rest for each class, each with vectors of its own, as in
+the paper; or one set of vectors for all machines, which minimises the sum of their W.
+
+Cost of a step: n N_z (d + T N_z) for a few tens of interior point iterations.
+
+Where we differ. Z is measured in standard deviations of the data and W in its first value, so that
+L-BFGS's first step does not depend on units. Vectors that start at one place, where W has no slope
+that could part them, are moved apart a little. Shared vectors are an addition.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import block_diag
+from scipy.optimize import minimize
+from sklearn.base import ClassifierMixin
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+
+from pursuit._validation import check_choice, check_integer, check_real
+from pursuit.base.estimators import ClassPredictor
+from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
+from pursuit.expansion.basis_functions import Atoms
+from pursuit.expansion.expansion import KernelExpansion
+from pursuit.greedy.any_loss import Method, new_search
+from pursuit.greedy.normal_equations import Samples
+from pursuit.kernels import Kernel, is_precomputed
+from pursuit.linalg import blocks
+from pursuit.linalg.factor import Array
+from pursuit.optimize.svm import VectorSolution, energy, solve_on_vectors
+
+__all__ = ["Descent", "SparseLargeMarginClassifier", "sparse_large_margin"]
+
+STARTS = ("random", "kmeans", "matching_pursuit")
+# Relative duality gap of each inner problem: its slope is that of W to about the root of this.
+INNER_GAP = 1e-8
+# W is compared with its value so many iterations before.
+WINDOW = 5
+# Vectors at one place are moved apart by so many standard deviations of the data.
+APART = 0.1
+
+
+class Descent(NamedTuple):
+    """Vectors that L-BFGS has moved.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (N_z, d)
+        Where they are.
+    solution : VectorSolution
+        The machines on them.
+    objectives : ndarray of shape (n_iter + 1,)
+        W at the start and after each iteration.
+    reason : {"tol", "max_iter"}
+        Why the iteration ended.
+    """
+
+    Z: Array
+    solution: VectorSolution
+    objectives: Array
+    reason: str
+
+
+def sparse_large_margin(
+    kernel: Kernel, Z: Array, samples: Samples, C: float, *, max_iter: int = 200, tol: float = 1e-4
+) -> Descent:
+    """Steps 2 to 4 from one start, on valid arrays.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Positive semidefinite, with a derivative.
+    Z : ndarray of shape (N_z, d)
+        The start, in float64.
+    samples : Samples
+        Rows, labels +1 and -1 of shape (n, T), and positive weights.
+    C : float
+        Price of the hinge loss.
+    max_iter : int, default 200
+        Iterations at most.
+    tol : float, default 1e-4
+        The iteration ends where W falls by no more than this share an iteration, over 5 of them.
+
+    Returns
+    -------
+    descent : Descent
+        The best vectors seen.
+    """
+    # The large products have threads of their own in ``margin.py``.
+    with blocks.blas_threads(0):
+        path = _Path(kernel, samples, C * samples.weights, Z)
+        objectives = [path.at(np.zeros(Z.size)).solution.objective]
+        if max_iter and Z.size and objectives[0] > 0.0:
+            _follow(path, objectives, max_iter, tol)
+    ended = max_iter > 0 and len(objectives) <= max_iter
+    reason = "tol" if ended else "max_iter"
+    return Descent(path.best.Z, path.best.solution, np.array(objectives), reason)
+
+
+def _follow(path: _Path, objectives: list[float], max_iter: int, tol: float) -> None:
+    """L-BFGS on W over its first value; `objectives` grows by one an iteration."""
+    first = objectives[0]
+
+    def scaled(z: Array) -> tuple[float, Array]:
+        step = path.at(z)
+        return step.solution.objective / first, step.slope / first
+
+    def watch(intermediate_result: Any) -> None:
+        objectives.append(float(intermediate_result.fun) * first)
+        if len(objectives) > WINDOW:
+            fall = objectives[-1 - WINDOW] - objectives[-1]
+            if fall <= WINDOW * tol * objectives[-1]:
+                raise StopIteration
+
+    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 0.0}
+    start = np.zeros(path.start.size)
+    minimize(scaled, start, jac=True, method="L-BFGS-B", callback=watch, options=options)
+
+
+class _Step(NamedTuple):
+    """W and its slope at vectors Z, whose way from the start L-BFGS calls z."""
+
+    z: Array
+    Z: Array
+    solution: VectorSolution
+    slope: Array
+
+
+class _Path:
+    """W along the way of L-BFGS; each machine starts from what the last one knew."""
+
+    def __init__(self, kernel: Kernel, samples: Samples, bounds: Array, start: Array) -> None:
+        self.kernel, self.samples, self.bounds = kernel, samples, bounds
+        self.start, self.unit = start, _spread(samples)
+        self.best: _Step
+        self.last: _Step | None = None
+
+    def at(self, z: Array) -> _Step:
+        """Steps 2 and 3 at the vectors that are `z` units from the start."""
+        X, Y, _ = self.samples
+        if self.last is not None and np.array_equal(z, self.last.z):
+            return self.last
+        Z = self.start + self.unit * z.reshape(self.start.shape)
+        starts = None if self.last is None else self.last.solution.outputs
+        solution = solve_on_vectors(self.kernel, Z, X, Y, self.bounds, tol=INNER_GAP, starts=starts)
+        _, gradient, _ = energy(self.kernel, Z, X, solution.signed(Y))
+        step = _Step(np.array(z), Z, solution, -self.unit * gradient.ravel())
+        if self.last is None or solution.objective < self.best.solution.objective:
+            self.best = step
+        self.last = step
+        return step
+
+
+def _spread(samples: Samples) -> float:
+    """Root of the mean weighted variance of the columns; 1 where all rows are equal."""
+    X, _, weights = samples
+    shares = weights / weights.sum()
+    if sparse.issparse(X):
+        means = X.T @ shares
+        variance = float((X.multiply(X).T @ shares - means * means).mean())
+    else:
+        deviations = X - shares @ X
+        variance = float((shares @ (deviations * deviations)).mean())
+    return float(np.sqrt(variance)) if variance > 0 else 1.0
+
+
+class SparseLargeMarginClassifier(ClassifierMixin, ClassPredictor):
+    """Support vector machine with a given number of vectors that are free to move.
+
+    Parameters
+    ----------
+    n_components : int or (one-vs-rest) sequence of int, default 20
+        The budget: the number of kernel functions of the whole model. With
+        ``multi_class="ovr"`` it is dealt to the classes, of which each should have one at least;
+        a sequence gives each class its own number.
+    C : float, default 1.0
+        Price of the hinge loss of a row of weight 1, as in `sklearn.svm.SVC`.
+    kernel : str or Kernel, default "rbf"
+        ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
+        ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
+        derivative.
+    gamma : {"scale", "auto"} or float, default "scale"
+        Coefficient of the rbf, laplacian and polynomial kernels. ``"scale"`` is
+        1 / (n_features * Var(X)) over the weighted rows, ``"auto"`` is 1 / n_features.
+    degree : float, default 3
+        Degree of the polynomial and cosine polynomial kernels.
+    coef0 : float, default 1
+        Constant of the polynomial and cosine polynomial kernels.
+    kernel_params : mapping, optional
+        Refused: a callable has no derivative. Here so that all estimators take the same arguments.
+    init : {"random", "kmeans", "matching_pursuit"} or array-like, default "random"
+        Where the vectors start: at rows drawn in proportion to their weights; at centres of
+        clusters; at the rows that kernel matching pursuit chooses; or at the rows of an array of
+        shape (n_components, n_features), those of the first class first.
+    n_init : int, default 1
+        Number of starts with ``"random"`` and ``"kmeans"``; the one of the lowest objective is
+        kept, for each class by itself.
+    max_iter : int, default 200
+        Iterations of L-BFGS at most; 0 leaves the vectors where they start.
+    tol : float, default 1e-4
+        The iteration ends where the objective falls by no more than this share an iteration,
+        on average over 5 of them.
+    multi_class : {"ovr", "shared"}, default "ovr"
+        With more than two classes: vectors of its own for each class against the rest, or one
+        set of vectors for all.
+    class_weight : mapping, "balanced" or None, default None
+        Weights of the classes, by which those of their rows are multiplied.
+    random_state : int, RandomState or None, default None
+        For the start.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels in order.
+    support_vectors_ : ndarray of shape (n_vectors, n_features)
+        The vectors, which are no rows of X; with ``"ovr"`` class after class.
+    dual_coef_ : ndarray of shape (n_outputs, n_vectors)
+        Coefficients; one row for two classes.
+    intercept_ : ndarray of shape (n_outputs,)
+        Constants.
+    n_components_ : int
+        Number of vectors, below `n_components` where there are fewer rows.
+    objective_ : float
+        W at the vectors, summed over the machines.
+    objective_path_ : ndarray of shape (n_iter_ + 1,)
+        W at the start and after each iteration; a machine that has ended counts with its last.
+    duality_gap_ : float
+        Relative duality gap of the machines on these vectors, the largest.
+    n_iter_ : int
+        Iterations of L-BFGS, the most of any class.
+    stop_reason_ : {"tol", "max_iter"}
+        Why the iteration ended; ``"tol"`` where it did so for all classes.
+    temperature_ : float
+        Temperature of the softmax (sigmoid for two classes) behind ``predict_proba``, fitted to
+        the training rows.
+    kernel_ : Kernel
+        The kernel with its numbers resolved.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X had them.
+
+    References
+    ----------
+    M. Wu, B. Schoelkopf and G. Bakir, "Building sparse large margin classifiers", ICML 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pursuit import SparseLargeMarginClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseLargeMarginClassifier(6, C=10.0, random_state=0).fit(X, y)
+    >>> model.support_vectors_.shape, bool(model.score(X, y) > 0.95)
+    ((6, 4), True)
+    """
+
+    def __init__(
+        self,
+        n_components: Any = 20,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        init: Any = "random",
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        multi_class: str = "ovr",
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Move the vectors to where the margin is large.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 counts as the row twice, 0 as the row removed.
+
+        Returns
+        -------
+        self : SparseLargeMarginClassifier
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are invalid; the message names the parameter or row.
+        """
+        self._check_parameters()
+        samples = self._read(X, y, sample_weight)
+        samples = samples.take(np.flatnonzero(samples.weights > 0))
+        if not sparse.issparse(samples.X):
+            samples = samples._replace(X=samples.X.astype(np.float64))
+        budgets = self._feasible(self._budgets(samples.Y.shape[1]), samples.X.shape[0])
+        kernel = self._resolved_kernel(samples)
+        outputs = _outputs_of_bases(samples.Y, budgets)
+        starts = self._starts(kernel, samples, budgets)
+        self._store_descents(kernel, samples, self._descend(kernel, samples, outputs, starts))
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise one error that names the first parameter out of range."""
+        check_real("C", self.C, above=True)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, STARTS)
+        check_integer("n_init", self.n_init)
+        check_integer("max_iter", self.max_iter, 0)
+        check_real("tol", self.tol)
+        if is_precomputed(self.kernel):
+            raise ValueError("kernel='precomputed' holds no rows between which vectors could move")
+
+    def _feasible(self, budgets: list[int], n_rows: int) -> list[int]:
+        """Budgets no larger than the number of rows."""
+        if min(budgets) == 0:
+            warnings.warn(
+                f"n_components={self.n_components} leaves {budgets.count(0)} of the "
+                f"{len(budgets)} classes without a vector; multi_class='shared' would not",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if max(budgets) > n_rows and isinstance(self.init, str):
+            warnings.warn(
+                f"n_components={self.n_components}, but {n_rows} vectors, as many as there are "
+                "rows, give the full support vector machine",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+            return [min(budget, n_rows) for budget in budgets]
+        return budgets
+
+    def _starts(self, kernel: Kernel, samples: Samples, budgets: list[int]) -> list[list[Array]]:
+        """Step 1: for each basis the vectors of each start."""
+        rng = check_random_state(self.random_state)
+        if not isinstance(self.init, str):
+            found = [[Z] for Z in self._given(samples.X, budgets)]
+        elif self.init == "matching_pursuit":
+            found = [[Z] for Z in _chosen_rows(kernel, samples, budgets, rng)]
+        else:
+            draw = _random_rows if self.init == "random" else _cluster_centres
+            found = [[draw(samples, n, rng) for _ in range(self.n_init)] for n in budgets]
+        unit = APART * _spread(samples)
+        return [[_parted(Z, unit, rng) for Z in starts] for starts in found]
+
+    def _given(self, X: Any, budgets: list[int]) -> list[Array]:
+        """The vectors that the user gives, dealt to the bases."""
+        Z = check_array(self.init, dtype=np.float64, input_name="init")
+        if Z.shape != (sum(budgets), X.shape[1]):
+            raise ValueError(
+                f"init must be one of {list(STARTS)} or an array of shape "
+                f"{(sum(budgets), X.shape[1])}, got shape {Z.shape}"
+            )
+        return np.split(Z, np.cumsum(budgets)[:-1])
+
+    def _descend(
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        outputs: list[Array],
+        starts: list[list[Array]],
+    ) -> list[Descent]:
+        """Steps 2 to 4 from every start; the best for each basis."""
+        tasks = [(basis, Z) for basis, several in enumerate(starts) for Z in several]
+
+        def descend(task: tuple[int, Array]) -> Descent:
+            basis, Z = task
+            own = samples._replace(Y=samples.Y[:, outputs[basis]])
+            return sparse_large_margin(kernel, Z, own, self.C, max_iter=self.max_iter, tol=self.tol)
+
+        found = blocks.in_parallel(descend, tasks)
+        return [
+            min(
+                (descent for (b, _), descent in zip(tasks, found, strict=True) if b == basis),
+                key=lambda descent: descent.solution.objective,
+            )
+            for basis in range(len(starts))
+        ]
+
+    def _store_descents(self, kernel: Kernel, samples: Samples, descents: list[Descent]) -> None:
+        """Set the fitted attributes."""
+        Z = np.vstack([descent.Z for descent in descents])
+        beta = block_diag(*(descent.solution.beta.T for descent in descents))
+        intercept = np.concatenate([descent.solution.intercept for descent in descents])
+        self._store_expansion(KernelExpansion(Atoms(kernel, Z), beta, intercept))
+        self._fit_temperature(samples)
+        paths = [descent.objectives for descent in descents]
+        self.n_iter_ = max(len(path) for path in paths) - 1
+        self.objective_path_ = np.sum(
+            [np.pad(path, (0, self.n_iter_ + 1 - len(path)), "edge") for path in paths], axis=0
+        )
+        self.objective_ = sum(descent.solution.objective for descent in descents)
+        self.duality_gap_ = max(descent.solution.gap for descent in descents)
+        ended = all(descent.reason == "tol" for descent in descents)
+        self.stop_reason_ = "tol" if ended else "max_iter"
+        if not ended and self.max_iter > 0:
+            warnings.warn(
+                f"max_iter={self.max_iter} iterations ended before the objective stopped falling "
+                f"by tol={self.tol:g} an iteration",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _outputs_of_bases(Y: Array, budgets: list[int]) -> list[Array]:
+    """Columns of the labels that each set of vectors serves."""
+    columns = np.arange(Y.shape[1])
+    return [columns] if len(budgets) == 1 else list(columns[:, None])
+
+
+def _dense(X: Any) -> Array:
+    """Rows as a dense float64 array."""
+    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
+
+def _random_rows(samples: Samples, n: int, rng: np.random.RandomState) -> Array:
+    """Rows drawn without replacement, in proportion to their weights."""
+    shares = samples.weights / samples.weights.sum()
+    return _dense(samples.X[rng.choice(len(shares), size=n, replace=False, p=shares)])
+
+
+def _cluster_centres(samples: Samples, n: int, rng: np.random.RandomState) -> Array:
+    """Means of clusters of the weighted rows."""
+    if n == 0:
+        return np.empty((0, samples.X.shape[1]))
+    means = KMeans(n, n_init=1, random_state=rng)
+    with warnings.catch_warnings():
+        # Fewer distinct rows than clusters: centres that coincide are moved apart.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        centres = means.fit(samples.X, sample_weight=samples.weights).cluster_centers_
+    return np.asarray(centres, dtype=np.float64)
+
+
+def _chosen_rows(
+    kernel: Kernel, samples: Samples, budgets: list[int], rng: np.random.RandomState
+) -> list[Array]:
+    """Rows that pre-fitting matching pursuit chooses; others at random where it ends early."""
+    n_rows = samples.X.shape[0]
+    number = n_candidate_rows(None, n_rows, sum(budgets))
+    candidates = draw_candidates(np.arange(n_rows), number, rng)
+    search = new_search(training_rows(kernel, samples.X, candidates), samples, budgets, Method())
+    search.extend(sum(budgets))
+    found = []
+    for pursuit, budget in zip(search.pursuits, budgets, strict=True):
+        Z = _dense(samples.X[candidates[np.array(pursuit.picks, dtype=int)]])
+        found.append(np.vstack([Z, _random_rows(samples, budget - len(Z), rng)]))
+    return found
+
+
+def _parted(Z: Array, distance: float, rng: np.random.RandomState) -> Array:
+    """The vectors, those that equal an earlier one moved apart."""
+    repeated = np.ones(len(Z), dtype=bool)
+    repeated[np.unique(Z, axis=0, return_index=True)[1]] = False
+    Z = Z.copy()
+    Z[repeated] += distance * rng.normal(size=(int(repeated.sum()), Z.shape[1]))
+    return Z

@@ -1,0 +1,402 @@
+"""What each prefix is worth: against predictions and refits, in blocks and at once."""
+
+import numpy as np
+import pytest
+import reference
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from problems import as_targets, awkward, equations_of
+
+from pursuit.bounds import matching_pursuit_bound
+from pursuit.dictionary import Atoms
+from pursuit.greedy import path_losses
+from pursuit.greedy.any_loss import LossRule, LossSearch
+from pursuit.greedy.normal_equations import Samples, WeightedValues, gather, normal_equations
+from pursuit.greedy.path_losses import (
+    Objective,
+    bound_path,
+    calibration_steps,
+    held_out_losses,
+    inverse_temperatures,
+    leave_one_out_losses,
+    training_losses,
+)
+from pursuit.greedy.squared_error import Search
+from pursuit.kernels import RBF
+from pursuit.losses import CrossEntropy, LogLoss, SmoothHinge, SquaredError, SquaredErrorTanh
+
+P = awkward()
+USED = np.flatnonzero(P.weights > 0)
+KERNEL = RBF(0.4)
+
+
+def fitted(fitting="prefit", budgets=(8,), alpha=0.0, intercept=True, Y=P.Y):
+    """Training rows, their equations, the path and its atoms."""
+    samples = Samples(P.X[USED], Y[USED], P.weights[USED])
+    atoms = Atoms(KERNEL, samples.X)
+    equations = equations_of(atoms.functions, samples, len(atoms), centred=intercept, alpha=alpha)
+    search = Search(equations, fitting, list(budgets))
+    search.extend(sum(budgets))
+    path, support = search.path()
+    return samples, equations, path, atoms.take(support)
+
+
+def outputs_of(path, atoms, X, n):
+    coefficients, b = path.coefficients(n)
+    K = reference.rbf(X, atoms.centres[: path.n_vectors(n)], 0.4)
+    return K @ coefficients.T + b
+
+
+CASES = [
+    ("prefit", (8,), 0.0, True),
+    ("prefit", (4, 3), 0.3, True),
+    ("backfit", (8,), 0.3, False),
+    ("basic", (12,), 0.0, True),
+    ("basic", (12,), 0.3, True),
+    ("basic", (9, 5), 0.3, False),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_training_losses_are_those_of_the_predictions(case):
+    samples, equations, path, atoms = fitted(*case)
+    losses = training_losses(path, equations)
+    assert len(losses) == path.n_steps + 1
+    for n, loss in enumerate(losses):
+        errors = (samples.Y - outputs_of(path, atoms, samples.X, n)) ** 2
+        assert_allclose(loss, np.average(errors.mean(axis=1), weights=samples.weights), rtol=1e-9)
+
+
+@pytest.mark.parametrize("block_rows", [7, 1000])
+@pytest.mark.parametrize("case", CASES)
+def test_held_out_losses_are_those_of_the_predictions(case, block_rows, rng):
+    _, _, path, atoms = fitted(*case)
+    other = Samples(P.X[:30] + 0.1, P.Y[:30], rng.uniform(0.5, 2.0, size=30))
+    with sklearn.config_context(working_memory=block_rows * 16.0 * len(atoms) / 0.25 / 2**20):
+        losses = held_out_losses(path, atoms, other)
+    for n, loss in enumerate(losses, start=1):
+        errors = (other.Y - outputs_of(path, atoms, other.X, n)) ** 2
+        assert_allclose(loss, np.average(errors.mean(axis=1), weights=other.weights), rtol=1e-9)
+
+
+@pytest.mark.parametrize("block_rows", [7, 1000])
+@pytest.mark.parametrize("case", [case for case in CASES if case[0] != "basic"])
+def test_leave_one_out_losses_are_those_of_refits(case, block_rows):
+    samples, _, path, atoms = fitted(*case)
+    _, _, alpha, intercept = case
+    with sklearn.config_context(working_memory=block_rows * 16.0 * len(atoms) / 0.25 / 2**20):
+        losses = leave_one_out_losses(path, atoms, samples, intercept)
+    D = reference.rbf(samples.X, atoms.centres, 0.4)
+    for n, loss in enumerate(losses, start=1):
+        held_out = np.empty(samples.Y.shape)
+        for basis, m in zip(path.bases, path.lengths(n), strict=True):
+            held_out[:, basis.outputs] = reference.leave_one_out(
+                D, samples.Y[:, basis.outputs], samples.weights, basis.picks[:m], alpha, intercept
+            )
+        errors = (samples.Y - held_out) ** 2
+        expected = np.average(errors.mean(axis=1), weights=samples.weights)
+        assert_allclose(loss, expected, rtol=1e-7)
+
+
+def test_paths_without_steps():
+    samples, equations, path, atoms = fitted()
+    none, no_atoms = path.first(0), atoms.take(np.array([], dtype=int))
+    constant = np.average(
+        ((P.Y[USED] - path.target_mean) ** 2).mean(axis=1), weights=samples.weights
+    )
+    assert_allclose(training_losses(none, equations), [constant])
+    assert held_out_losses(none, no_atoms, samples).shape == (0,)
+    assert leave_one_out_losses(none, no_atoms, samples, True).shape == (0,)
+    temperatures = inverse_temperatures(none, no_atoms, samples, fit_intercept=True, basic=False)
+    assert temperatures.shape == (0, 2)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("fitting", ["prefit", "basic"])
+def test_temperatures_are_the_best_on_leave_one_out_values(fitting, classes):
+    labels = P.labels if classes == 3 else np.where(P.labels == "ant", "ant", "rest")
+    Y = as_targets(labels)
+    samples, _, path, atoms = fitted(fitting, (7,), Y=Y)
+    basic = fitting == "basic"
+    found = inverse_temperatures(path, atoms, samples, fit_intercept=True, basic=basic)
+    assert_array_equal(found[:, 0], np.arange(1, 8))
+    codes = np.unique(labels[USED], return_inverse=True)[1]
+    D = reference.rbf(samples.X, atoms.centres, 0.4)
+    for n, scale in found:
+        if basic:
+            decisions = outputs_of(path, atoms, samples.X, int(n))
+        else:
+            decisions = reference.leave_one_out(D, samples.Y, samples.weights, range(int(n)))
+        expected = reference.temperature(decisions, codes, samples.weights)
+        assert_allclose(1.0 / scale, expected, rtol=1e-5)
+
+
+def test_temperatures_of_many_rows_use_evenly_spaced_ones(monkeypatch):
+    Y = as_targets(P.labels)
+    samples, _, path, atoms = fitted(Y=Y)
+    monkeypatch.setattr(path_losses, "CALIBRATION_ROWS", 20)
+    found = inverse_temperatures(path, atoms, samples, fit_intercept=True, basic=False)
+    few = np.linspace(0, len(USED) - 1, 20).astype(int)
+    D = reference.rbf(samples.X, atoms.centres, 0.4)
+    held_out = reference.leave_one_out(D, samples.Y, samples.weights, range(8))
+    codes = np.unique(P.labels[USED], return_inverse=True)[1]
+    expected = reference.temperature(held_out[few], codes[few], samples.weights[few])
+    assert_allclose(1.0 / found[-1, 1], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_steps", [1, 5, 31, 32, 33, 34, 35, 36, 100, 1000])
+def test_calibration_steps_of_a_longer_path_begin_alike(n_steps):
+    """So that a truncated model has the temperature of the shorter fit."""
+    steps = calibration_steps(n_steps)
+    longer = calibration_steps(2 * n_steps + 50)
+    assert_array_equal(longer[: len(steps)], steps)
+    assert len(longer) == len(steps) or longer[len(steps)] > n_steps
+    assert (np.diff(steps) > 0).all()
+    assert steps[-1] <= n_steps < 1.1 * steps[-1] + 1
+
+
+# Under other losses.
+
+
+def followed(loss, fitting="prefit", budgets=(6,), alpha=0.2, intercept=True, Y=None, every=1):
+    """Training rows, the path of a loss and its atoms."""
+    Y = as_targets(P.labels) if Y is None else Y
+    samples = Samples(P.X[USED], Y[USED], P.weights[USED])
+    atoms = Atoms(KERNEL, samples.X)
+    values = WeightedValues(
+        atoms.functions, samples, len(atoms), centred=intercept, keep=True, subset=atoms.subset
+    )
+    equations = normal_equations(gather(values, complete=True), values, alpha=alpha)
+    search = LossSearch(values, equations, fitting, list(budgets), LossRule(loss, every))
+    search.extend(sum(budgets))
+    path, support = search.path()
+    return samples, path, atoms.take(support)
+
+
+@pytest.mark.parametrize("block_rows", [7, 1000])
+@pytest.mark.parametrize("budgets", [(7,), (3, 2, 3)])
+@pytest.mark.parametrize("loss", [LogLoss(), CrossEntropy(), SquaredErrorTanh()])
+def test_held_out_losses_under_any_loss(loss, budgets, block_rows, rng):
+    if loss.coupled and len(budgets) > 1:
+        return
+    _, path, atoms = followed(loss, budgets=budgets, every=3)
+    other = Samples(P.X[:30] + 0.1, as_targets(P.labels[:30]), rng.uniform(0.5, 2.0, size=30))
+    with sklearn.config_context(working_memory=block_rows * 16.0 * len(atoms) / 0.25 / 2**20):
+        losses = held_out_losses(path, atoms, other, loss)
+    for n, found in enumerate(losses, start=1):
+        values = loss.value(other.Y, outputs_of(path, atoms, other.X, n)).reshape(30, -1)
+        assert_allclose(found, np.average(values.mean(axis=1), weights=other.weights), rtol=1e-9)
+
+
+def approximately(samples, path, atoms, steps, loss, alpha, intercept, few=None):
+    few = np.arange(len(samples.Y)) if few is None else few
+    objective = Objective(loss, alpha, intercept)
+    stages = path_losses._approximately_left_out(
+        path, atoms, samples, few, np.array(steps), objective
+    )
+    return list(stages)
+
+
+@pytest.mark.parametrize("block_rows", [7, 1000])
+@pytest.mark.parametrize("budgets", [(6,), (4, 3, 2)])
+@pytest.mark.parametrize(("alpha", "intercept"), [(0.0, True), (0.3, True), (0.3, False)])
+def test_approximate_leave_one_out_is_exact_for_squared_error(
+    alpha, intercept, budgets, block_rows
+):
+    samples, path, atoms = followed(SquaredError(), "prefit", budgets, alpha, intercept)
+    D = reference.rbf(samples.X, atoms.centres, 0.4)
+    steps = [1, 4, path.n_steps]
+    with sklearn.config_context(working_memory=block_rows * 32.0 * len(atoms) / 0.25 / 2**20):
+        stages = approximately(samples, path, atoms, steps, SquaredError(), alpha, intercept)
+    for n, outputs in zip(steps, stages, strict=True):
+        for basis, m in zip(path.bases, path.lengths(n), strict=True):
+            expected = reference.leave_one_out(
+                D, samples.Y[:, basis.outputs], samples.weights, basis.picks[:m], alpha, intercept
+            )
+            assert_allclose(outputs[:, basis.outputs], expected, rtol=1e-4, atol=1e-5)
+    few = np.array([3, 20, 41])
+    some = approximately(samples, path, atoms, steps, SquaredError(), alpha, intercept, few)
+    assert_allclose(some[-1], stages[-1][few], rtol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", ["log_loss", "squared_error_tanh", "squared_hinge"])
+def test_approximate_leave_one_out_is_near_to_refits(name, intercept):
+    loss = path_losses.LOSSES[name]
+    alpha, n = 0.5, 5
+    Y = as_targets(np.where(P.labels == "ant", "ant", "rest"))
+    samples, path, atoms = followed(loss, "prefit", (n,), alpha, intercept, Y=Y)
+    D = reference.rbf(samples.X, atoms.centres, 0.4)
+    E = D - path.atom_mean
+    coefficients, b = path.coefficients(n)
+    start = coefficients.T
+    if intercept:
+        start = np.vstack([start, b + coefficients @ path.atom_mean])
+    exact = np.empty((len(E), 1))
+    for i in range(len(E)):
+        weights = samples.weights.copy()
+        weights[i] -= min(weights[i], 1.0)
+        a, level = reference._minimum(
+            reference.LOSSES[name], E, samples.Y, weights, 0.0, 0.0, alpha, intercept, [start]
+        )
+        exact[i] = E[i] @ a + level
+    (left_out,) = approximately(samples, path, atoms, [n], loss, alpha, intercept)
+    complete = outputs_of(path, atoms, samples.X, n)
+    moved = np.abs(exact - complete).max()
+    assert np.abs(left_out - exact).max() < 0.2 * moved
+    assert np.abs(left_out - exact).mean() < 0.06 * np.abs(exact - complete).mean()
+
+
+def test_a_row_without_which_nothing_is_known_gets_the_constant():
+    """One row alone bends the loss: its leverage is full."""
+    X = np.array([[0.0], [50.0], [51.0], [52.0]])
+    Y = np.array([[1.0], [1.0], [-1.0], [1.0]])
+    samples = Samples(X, Y, np.ones(4))
+    atoms = Atoms(RBF(1.0), X[:1])
+    values = WeightedValues(atoms.functions, samples, 1, centred=False, keep=True)
+    equations = normal_equations(gather(values, complete=True), values, alpha=0.0)
+    search = LossSearch(values, equations, "prefit", [1], LossRule(SquaredErrorTanh(), 1))
+    search.extend(1)
+    path, _ = search.path()
+    (outputs,) = approximately(samples, path, atoms, [1], SquaredErrorTanh(), 0.0, False)
+    assert_allclose(outputs, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [SmoothHinge(), SquaredErrorTanh()])
+@pytest.mark.parametrize("budgets", [(6,), (2, 2, 3)])
+def test_temperatures_are_the_best_on_approximate_leave_one_out_values(loss, budgets):
+    samples, path, atoms = followed(loss, budgets=budgets)
+    found = inverse_temperatures(
+        path, atoms, samples, fit_intercept=True, basic=False, loss=loss, alpha=0.2
+    )
+    codes = np.unique(P.labels[USED], return_inverse=True)[1]
+    steps = found[:, 0].astype(int)
+    assert_array_equal(steps, np.arange(1, path.n_steps + 1))
+    stages = approximately(samples, path, atoms, steps, loss, 0.2, True)
+    for (_, scale), decisions in zip(found, stages, strict=True):
+        expected = reference.temperature(decisions, codes, samples.weights)
+        assert_allclose(1.0 / scale, expected, rtol=1e-5)
+
+
+def test_temperatures_of_basic_and_coupled_losses_are_the_best_on_training_values():
+    class Own(CrossEntropy):
+        inverse_temperature = None
+
+    codes = np.unique(P.labels[USED], return_inverse=True)[1]
+    for loss, fitting in ((SmoothHinge(), "basic"), (Own(), "prefit")):
+        samples, path, atoms = followed(loss, fitting)
+        found = inverse_temperatures(
+            path, atoms, samples, fit_intercept=True, basic=fitting == "basic", loss=loss, alpha=0.2
+        )
+        for n, scale in found:
+            decisions = outputs_of(path, atoms, samples.X, int(n))
+            expected = reference.temperature(decisions, codes, samples.weights)
+            assert_allclose(1.0 / scale, expected, rtol=1e-5)
+
+
+def test_own_temperatures():
+    two = as_targets(np.where(P.labels == "ant", "ant", "rest"))
+    options = {"fit_intercept": True, "basic": False}
+    for loss, Y, own in ((LogLoss(), two, 1.0), (CrossEntropy(), None, 1.0)):
+        samples, path, atoms = followed(loss, budgets=(2,), Y=Y)
+        found = inverse_temperatures(path, atoms, samples, loss=loss, alpha=0.2, **options)
+        assert_array_equal(found, [[1.0, own]])
+    # One-vs-rest outputs are no log-odds of one softmax.
+    samples, path, atoms = followed(LogLoss(), budgets=(2, 2, 2))
+    found = inverse_temperatures(path, atoms, samples, loss=LogLoss(), alpha=0.2, **options)
+    assert len(found) == 6
+
+
+# The bound.
+
+
+@pytest.mark.parametrize("block_rows", [7, 1000])
+@pytest.mark.parametrize("tolerance", [None, 0.8])
+@pytest.mark.parametrize(
+    ("fitting", "budgets"), [("prefit", (9,)), ("basic", (20,)), ("prefit", (4, 2, 5))]
+)
+def test_bound_path_counts_rows(fitting, budgets, tolerance, block_rows):
+    """Rows that carry a chosen function are left out of the errors, once."""
+    weights = np.where(np.arange(60) % 4 == 0, 2.0, 1.0)
+    Y = as_targets(P.labels)
+    samples = Samples(P.X, Y, weights)
+    atoms = Atoms(RBF(3.0), P.X)
+    equations = equations_of(atoms.functions, samples, 60)
+    search = Search(equations, fitting, list(budgets))
+    search.extend(sum(budgets))
+    path, support = search.path()
+    chosen = atoms.take(support)
+    with sklearn.config_context(working_memory=block_rows * 16.0 * len(chosen) / 0.25 / 2**20):
+        found = bound_path(path, chosen, samples, support, tolerance)
+    assert len(found) == path.n_steps
+    for n, bound in enumerate(found, start=1):
+        k = path.n_vectors(n)
+        coefficients, b = path.coefficients(n)
+        outputs = reference.rbf(P.X, P.X[support[:k]], 3.0) @ coefficients.T + b
+        if tolerance is None:
+            wrong = outputs.argmax(axis=1) != Y.argmax(axis=1)
+        else:
+            wrong = (np.abs(outputs - Y) > tolerance).any(axis=1)
+        copies = weights.copy()
+        copies[support[:k]] -= 1.0
+        t = int(copies[wrong].sum())
+        expected = matching_pursuit_bound(75, k, t) if k + t < 75 else np.inf
+        assert_allclose(bound, expected, rtol=1e-12)
+
+
+class Shifted(SquaredError):
+    """Predictions that are not the outputs."""
+
+    def mean(self, F):
+        return F + 0.7
+
+
+def test_bound_looks_at_predictions_and_at_the_largest_output():
+    Y = as_targets(np.where(P.labels == "ant", "ant", "rest"))
+    samples = Samples(P.X, Y, np.full(60, 0.1))
+    atoms = Atoms(RBF(3.0), P.X)
+    search = Search(equations_of(atoms.functions, samples, 60), "prefit", [3])
+    search.extend(3)
+    path, support = search.path()
+    nowhere = np.full(3, -1)
+    options = (path, atoms.take(support), samples, nowhere)
+    outputs = outputs_of_rbf(path, support, 3)
+    # Sixty rows of weight 0.1 are six.
+    for tolerance, wrong in ((0.8, np.abs(outputs + 0.7 - Y) > 0.8), (None, outputs * Y <= 0)):
+        found = bound_path(*options, tolerance, Shifted())
+        t = -(-wrong.sum() // 10)
+        assert_allclose(found[-1], matching_pursuit_bound(6, 3, t) if t < 3 else np.inf)
+
+
+def test_weights_of_errors_add_up_to_whole_numbers():
+    """Ten times 0.1 is 1, also where floating-point numbers say a little more."""
+    Y = as_targets(np.where(P.labels == "ant", "ant", "rest"))
+    samples = Samples(P.X, Y, np.full(60, 0.1))
+    _, path, atoms = followed(SquaredError(), budgets=(1,), Y=Y)
+    residual = np.sort(np.abs(outputs_of(path, atoms, P.X, 1) - Y)[:, 0])
+    counts = [n for n in (10, 20, 30, 40) if residual[-n] > residual[-n - 1]]
+    assert counts
+    for n in counts:
+        tolerance = 0.5 * (residual[-n] + residual[-n - 1])
+        (found,) = bound_path(path, atoms, samples, np.array([-1]), tolerance)
+        assert_allclose(found, matching_pursuit_bound(6, 1, n // 10))
+
+
+def outputs_of_rbf(path, support, n):
+    coefficients, b = path.coefficients(n)
+    return reference.rbf(P.X, P.X[support[: path.n_vectors(n)]], 3.0) @ coefficients.T + b
+
+
+def test_bound_of_two_classes_looks_at_the_sign():
+    Y = as_targets(np.where(P.labels == "ant", "ant", "rest"))
+    samples = Samples(P.X, Y, np.ones(60))
+    atoms = Atoms(RBF(3.0), P.X)
+    search = Search(equations_of(atoms.functions, samples, 60), "prefit", [3])
+    search.extend(3)
+    path, support = search.path()
+    found = bound_path(path, atoms.take(support), samples, support, None)
+    coefficients, b = path.coefficients(3)
+    outputs = reference.rbf(P.X, P.X[support], 3.0) @ coefficients.T + b
+    outside = ~np.isin(np.arange(60), support)
+    t = int(((outputs * Y)[outside] <= 0).sum())
+    assert_allclose(found[-1], matching_pursuit_bound(60, 3, t), rtol=1e-12)
