@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_array
 
-from pursuit.linalg.factor import Array
+from pursuit._typing import Array
 
 __all__ = [
     "FLOATS",
+    "Samples",
     "check_choice",
     "check_integer",
     "check_real",
@@ -21,11 +22,24 @@ __all__ = [
     "check_weights",
     "class_weights",
     "class_codes",
+    "refuse_not_finite",
     "signed_targets",
 ]
 
 # Rows keep these types; others are converted to float64.
 FLOATS = [np.float64, np.float32]
+
+
+class Samples(NamedTuple):
+    """Training rows with their targets (l, T) and positive weights (l,)."""
+
+    X: Any
+    Y: Array
+    weights: Array
+
+    def take(self, rows: Array) -> Samples:
+        """Return some of the rows."""
+        return Samples(self.X[rows], self.Y[rows], self.weights[rows])
 
 
 def check_integer(name: str, value: Any, minimum: int = 1, *, optional: bool = False) -> None:
@@ -136,3 +150,16 @@ def class_codes(targets: Array) -> Array:
         return (targets[:, 0] > 0).astype(int)
     codes: Array = targets.argmax(axis=1)
     return codes
+
+
+def refuse_not_finite(values: Array, start: int | None) -> None:
+    """Raise the error that names the row, or says that only the sums are not finite."""
+    not_finite = np.argwhere(~np.isfinite(values))
+    if not len(not_finite):
+        raise ValueError("kernel: the values are too large to be added; rescale the features")
+    row, column = not_finite[0]
+    where = "" if start is None else f" at training row {start + row}"
+    raise ValueError(
+        f"kernel: the value{where}, candidate {column} is not finite; "
+        "rescale the features or change gamma, degree or coef0"
+    )

@@ -38,8 +38,8 @@ from typing import Any
 import numpy as np
 from scipy.special import entr, xlogy
 
+from pursuit._typing import Array
 from pursuit._validation import check_integer, check_real
-from pursuit.linalg.factor import Array
 
 __all__ = [
     "cca_bound",

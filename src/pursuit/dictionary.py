@@ -33,6 +33,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
+from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_real
 from pursuit.expansion.basis_functions import (
     Atoms,
@@ -44,7 +45,6 @@ from pursuit.expansion.basis_functions import (
 )
 from pursuit.geometry.local_covariance import Neighborhoods, local_covariances
 from pursuit.kernels import Kernel, Precomputed
-from pursuit.linalg.factor import Array
 from pursuit.losses import weighted_median
 
 __all__ = [

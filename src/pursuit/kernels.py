@@ -56,8 +56,9 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from pursuit._typing import Array
 from pursuit._validation import check_real
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import append_columns, squared_norms
 
 __all__ = [
     "RBF",
@@ -237,7 +238,7 @@ class Sigmoid(Kernel):
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Hyperbolic tangent of shifted inner products."""
         argument = _affine(inner(X, Z), self.gamma, self.coef0)
-        return backend_of(argument).tanh(argument)
+        return np.asarray(np.tanh(argument, out=argument))
 
     def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
         """Rows weighted by the slope of the hyperbolic tangent."""
@@ -350,12 +351,11 @@ def shifted_centres(Z: Any) -> Centres:
     if sparse.issparse(Z):
         norms = row_norms(Z, squared=True)
         return Centres(None, Z, norms, float(norms.max(initial=0.0)), tolerance)
-    xp = backend_of(Z)
     few = Z[:: max(1, len(Z) // SHIFT_ROWS)]
-    shift = xp.median(few)
+    shift = np.asarray(np.median(few, axis=0))
     shifted = Z - shift
-    norms = xp.squared_norms(shifted)
-    matrix = xp.append_columns(-2.0 * shifted, (1.0, norms)).T
+    norms = squared_norms(shifted)
+    matrix = append_columns(-2.0 * shifted, (1.0, norms)).T
     return Centres(shift, matrix, norms, float(norms.max(initial=0.0)), tolerance)
 
 
@@ -372,10 +372,9 @@ def squared_distances(X: Any, centres: Centres) -> Array:
         distances = np.asarray(cdist(X, centres.shift[None], "sqeuclidean"))
         return distances.astype(np.result_type(X, centres.shift), copy=False)
     else:
-        xp = backend_of(X)
         shifted = X - centres.shift
-        norms = xp.squared_norms(shifted)
-        distances = xp.append_columns(shifted, (norms, 1.0)) @ centres.matrix
+        norms = squared_norms(shifted)
+        distances = append_columns(shifted, (norms, 1.0)) @ centres.matrix
     if not distances.size:
         return distances
     # Only entries below the loosest threshold are looked at one by one.
@@ -432,7 +431,7 @@ def exp_decay(distances: Array, gamma: float) -> Array:
     largest = float(np.finfo(distances.dtype).max)
     with np.errstate(over="ignore"):
         distances *= -min(gamma, largest)
-    values = backend_of(distances).exp(distances)
+    values = np.exp(distances, out=distances)
     if values.size and values.min() < SMALLEST_VALUE:
         values[values < SMALLEST_VALUE] = 0.0
     return values

@@ -53,8 +53,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit, softmax, xlogy
 
+from pursuit._typing import Array
 from pursuit._validation import check_real, class_codes
-from pursuit.linalg.factor import Array
 
 __all__ = [
     "LOSSES",

@@ -7,6 +7,7 @@ import sklearn
 from problems import as_targets, awkward
 from scipy.linalg import qr
 
+from pursuit._validation import Samples
 from pursuit.convex_network.basis_selection import (
     by_correlation,
     by_gram_schmidt,
@@ -16,7 +17,6 @@ from pursuit.convex_network.basis_selection import (
     random_draws,
 )
 from pursuit.dictionary import resolve_dictionary
-from pursuit.greedy.normal_equations import Samples
 from pursuit.kernels import RBF, CosinePolynomial
 from pursuit.linalg.partial_cholesky import SmallGram
 from pursuit.losses import LOSSES

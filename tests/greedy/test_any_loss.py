@@ -13,10 +13,11 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from pursuit import KernelMatchingPursuitClassifier, KernelMatchingPursuitRegressor
+from pursuit._validation import Samples
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.greedy import any_loss as gradient_pursuit
 from pursuit.greedy.any_loss import ComputedColumns, LossRule, LossSearch, warn_unconverged
-from pursuit.greedy.normal_equations import Samples, WeightedValues, gather, normal_equations
+from pursuit.greedy.normal_equations import WeightedValues, gather, normal_equations
 from pursuit.greedy.squared_error import Search
 from pursuit.kernels import RBF
 from pursuit.losses import (

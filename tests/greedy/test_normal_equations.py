@@ -7,14 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from problems import equations_of
 from scipy import sparse
 
+from pursuit._validation import Samples
 from pursuit.greedy import normal_equations as module
-from pursuit.greedy.normal_equations import (
-    Samples,
-    WeightedValues,
-    choose_route,
-    gather,
-    normal_equations,
-)
+from pursuit.greedy.normal_equations import WeightedValues, choose_route, gather, normal_equations
 from pursuit.kernels import RBF
 
 N_ROWS, N_ATOMS = 50, 30

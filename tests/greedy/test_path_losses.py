@@ -7,11 +7,12 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from problems import as_targets, awkward, equations_of
 
+from pursuit._validation import Samples
 from pursuit.bounds import matching_pursuit_bound
 from pursuit.dictionary import Atoms
 from pursuit.greedy import path_losses
 from pursuit.greedy.any_loss import LossRule, LossSearch
-from pursuit.greedy.normal_equations import Samples, WeightedValues, gather, normal_equations
+from pursuit.greedy.normal_equations import WeightedValues, gather, normal_equations
 from pursuit.greedy.path_losses import (
     Objective,
     bound_path,

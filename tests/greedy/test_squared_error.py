@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from problems import as_targets, awkward, equations_of
 from sklearn.exceptions import ConvergenceWarning
 
+from pursuit._validation import Samples
 from pursuit.dictionary import Atoms
-from pursuit.greedy.normal_equations import Samples
 from pursuit.greedy.path_losses import training_losses
 from pursuit.greedy.squared_error import (
     FIRST_LOOK,

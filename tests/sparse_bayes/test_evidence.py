@@ -6,7 +6,7 @@ import reference_evidence as reference
 from scipy.optimize import check_grad, minimize_scalar
 from sklearn.linear_model import ARDRegression
 
-from pursuit.greedy.normal_equations import Samples
+from pursuit._validation import Samples
 from pursuit.kernels import RBF, FunctionKernel
 from pursuit.sparse_bayes.evidence import (
     BROAD,

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import pursuit
 from pursuit import RelevanceVectorClassifier, RelevanceVectorRegressor, kernels
-from pursuit.greedy.normal_equations import Samples
+from pursuit._validation import Samples
 from pursuit.kernels import RBF
 from pursuit.sparse_bayes.evidence import BROAD, Candidates
 

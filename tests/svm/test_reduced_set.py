@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from pursuit import ReducedSetClassifier, ReducedSupportVectorClassifier, load, save
-from pursuit.greedy.normal_equations import Samples
+from pursuit._validation import Samples
 from pursuit.kernels import RBF, Laplacian, Linear, Polynomial
 from pursuit.optimize.svm import solve_on_vectors
 from pursuit.svm.reduced_set import support_vectors

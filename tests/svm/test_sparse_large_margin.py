@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 import pursuit
 from pursuit import SparseLargeMarginClassifier
-from pursuit.greedy.normal_equations import Samples
+from pursuit._validation import Samples
 from pursuit.kernels import RBF, CosinePolynomial, Laplacian, Polynomial, Sigmoid
 from pursuit.svm.sparse_large_margin import sparse_large_margin
 

@@ -3,14 +3,18 @@
 `with_shared_sections` puts the description of every parameter of a class's ``__init__``, in
 the order of its signature, and of its fitted attributes where the class docstring says
 ``{shared}``. A parameter without a description is an error at import time.
+
+`with_entries` serves every other estimator: a line ``{gamma}`` in its docstring stands for the
+entry of that name in `ENTRIES`. Only entries that are equal word for word are shared.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any, TypeVar
 
-__all__ = ["with_shared_sections"]
+__all__ = ["ENTRIES", "with_entries", "with_shared_sections"]
 
 Class = TypeVar("Class", bound=type[Any])
 
@@ -214,4 +218,45 @@ def with_shared_sections(cls: Class) -> Class:
     shared = f"Parameters\n----------\n{parameters}\n\nAttributes\n----------\n{attributes}"
     indented = shared.replace("\n", "\n    ").replace("\n    \n", "\n\n")
     cls.__doc__ = (cls.__doc__ or "").replace("{shared}", indented)
+    return cls
+
+
+ENTRIES = {
+    "gamma": """
+gamma : {"scale", "auto"} or float, default="scale"
+    Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. ``"scale"`` is
+    1 / (n_features * Var(X)) over the weighted samples, ``"auto"`` is 1 / n_features.""",
+    "degree": """
+degree : float, default=3
+    Degree of the polynomial and cosine polynomial kernels.""",
+    "coef0": """
+coef0 : float, default=1
+    Constant of the polynomial, sigmoid and cosine polynomial kernels.""",
+    "kernel_params": """
+kernel_params : mapping, default=None
+    Keyword arguments of a callable kernel.""",
+    "class_weight": """
+class_weight : mapping, "balanced" or None, default=None
+    Weights of the classes, multiplied with the sample weights. ``"balanced"`` gives each
+    class the same total weight.""",
+    "classes_": """
+classes_ : ndarray of shape (n_classes,)
+    Sorted labels.""",
+    "n_features_in_": """
+n_features_in_ : int
+    Number of features.""",
+    "feature_names_in_": """
+feature_names_in_ : ndarray of str of shape (n_features,)
+    Names of the features, if X had them.""",
+}
+
+
+def with_entries(cls: Class) -> Class:
+    """Replace each line ``{name}`` of a class's docstring by the entry of that name."""
+
+    def entry(match: re.Match[str]) -> str:
+        indent = match[1]
+        return indent + ENTRIES[match[2]].strip().replace("\n", "\n" + indent)
+
+    cls.__doc__ = re.sub(r"^( +)\{(\w+)\}$", entry, cls.__doc__ or "", flags=re.MULTILINE)
     return cls

@@ -15,8 +15,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pursuit._typing import Array
 from pursuit._validation import (
     FLOATS,
+    Samples,
     check_choice,
     check_integer,
     check_several_classes,
@@ -27,9 +29,7 @@ from pursuit._validation import (
 )
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.probabilities import fit_temperature, probabilities, winners
-from pursuit.greedy.normal_equations import Samples
 from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
-from pursuit.linalg.factor import Array
 
 __all__ = ["ClassPredictor", "NumberPredictor", "Predictor", "squeeze_binary"]
 

@@ -43,16 +43,11 @@ from typing import Any
 
 import numpy as np
 
+from pursuit._typing import Array
+from pursuit._validation import Samples
 from pursuit.dictionary import Dictionary
 from pursuit.greedy.any_loss import LossRule, Method, new_search
-from pursuit.greedy.normal_equations import (
-    Samples,
-    WeightedValues,
-    choose_route,
-    gather,
-    normal_equations,
-)
-from pursuit.linalg.factor import Array
+from pursuit.greedy.normal_equations import WeightedValues, choose_route, gather, normal_equations
 from pursuit.linalg.partial_cholesky import GramRows, LeastCorrelated, PivotedFactor
 from pursuit.losses import Loss
 

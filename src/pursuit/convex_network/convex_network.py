@@ -48,7 +48,6 @@ working memory it is computed anew, block by block, for each sweep and each join
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -58,7 +57,9 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from pursuit._validation import check_choice, check_integer, check_real
+from pursuit._typing import Array
+from pursuit._validation import Samples, check_choice, check_integer, check_real
+from pursuit._warnings import warn
 from pursuit.base.estimators import ClassPredictor
 from pursuit.convex_network.basis_selection import (
     GREEDY_RULES,
@@ -71,10 +72,9 @@ from pursuit.expansion.basis_functions import Atoms, AtomSet
 from pursuit.expansion.design_matrix import BasisMatrix, basis_matrix
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.geometry.unique_rows import equal_rows
-from pursuit.greedy.normal_equations import Samples
 from pursuit.kernels import Precomputed, is_precomputed
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import cholesky
 from pursuit.losses import Loss, SmoothHinge, resolve_loss
 from pursuit.optimize.coordinate_descent import Problem, Solution, solve
 
@@ -466,10 +466,9 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
             return self._solved(network, self._basis(network, np.arange(n_functions)))
         q = n_chosen(self.n_components, n_functions)
         if not isinstance(self.n_components, float | np.floating) and q < self.n_components:
-            warnings.warn(
+            warn(
                 f"n_components={self.n_components}, but there are {n_functions} functions",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         if self.selection == "random":
             rng = check_random_state(self.random_state)
@@ -578,11 +577,10 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
                 "diverged": f"step={self.step} is too long; ",
                 "rounding": "the objective cannot be lowered in floating point numbers; ",
             }
-            warnings.warn(
+            warn(
                 f"{why[self.stop_reason_]}the relative projected gradient is "
                 f"{self.kkt_residual_:.1e}, tol={self.tol:g}",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
 
@@ -645,7 +643,7 @@ def given_penalty(penalty: Any, n_functions: int) -> Array:
 def _check_definite(A: Array, shift: float, message: str) -> None:
     """Raise unless A, shifted by a share of its largest entry, has a Cholesky factor."""
     shifted = A + shift * float(np.abs(A).max(initial=0.0)) * np.eye(len(A))
-    if len(backend_of(A).cholesky(shifted)) < len(A):
+    if len(cholesky(shifted)) < len(A):
         raise ValueError(message)
 
 

@@ -20,7 +20,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pursuit._typing import Array
 from pursuit._validation import FLOATS, check_choice, check_integer, check_weights
+from pursuit._warnings import warn
 from pursuit.expansion.basis_functions import Atoms, AtomSet
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.greedy.deflation import (
@@ -34,7 +36,6 @@ from pursuit.greedy.deflation import (
 )
 from pursuit.kernels import Kernel, Precomputed, is_precomputed
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 
 __all__ = ["LandmarkTransformer", "Points"]
 
@@ -163,11 +164,10 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _warn_short(self, n_found: int) -> None:
         """Say that there are fewer centres than were asked for."""
         if n_found < self.n_components:
-            warnings.warn(
+            warn(
                 f"n_components={self.n_components}, but {n_found} centres were chosen: the other "
                 "points lie in their span to rounding, or there are none",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _store_centres(self, points: Points, picks: Array) -> Atoms:

@@ -52,7 +52,6 @@ Where we differ. The paper leaves ties, spanned points and the regularisation op
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -68,14 +67,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from pursuit._typing import Array
 from pursuit._validation import FLOATS, check_integer, check_real, check_weights
+from pursuit._warnings import warn
 from pursuit.bounds import cca_bound
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.greedy.deflation import ENOUGH, Deflation, axis_signs, kernel_and_rows
 from pursuit.kernels import Kernel, Precomputed, is_precomputed
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 from pursuit.linalg.partial_cholesky import first_best
 
 __all__ = ["CanonicalAxes", "SparseKernelCCA", "ViewAxes", "choose_pairs", "sparse_kernel_cca"]
@@ -611,10 +611,9 @@ class SparseKernelCCA(
         }
         for name, number in found.items():
             if number < getattr(self, name):
-                warnings.warn(
+                warn(
                     f"{name}={getattr(self, name)}, but {number} {reasons[name]}",
                     ConvergenceWarning,
-                    stacklevel=3,
                 )
 
     def transform(self, X: Any, y: Any = None) -> Any:

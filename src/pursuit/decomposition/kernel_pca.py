@@ -52,7 +52,15 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from pursuit._validation import FLOATS, check_choice, check_integer, check_real, signed_targets
+from pursuit._typing import Array
+from pursuit._validation import (
+    FLOATS,
+    Samples,
+    check_choice,
+    check_integer,
+    check_real,
+    signed_targets,
+)
 from pursuit.bounds import compression_bound
 from pursuit.decomposition._landmarks import LandmarkTransformer, Points
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
@@ -67,10 +75,9 @@ from pursuit.greedy.deflation import (
     listed_rule,
     selection_rule,
 )
-from pursuit.greedy.normal_equations import Samples
 from pursuit.kernels import Precomputed, is_precomputed
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import solve_upper
 
 __all__ = ["GreedyNystroem", "SparseKernelPCA", "Subspace", "sparse_kernel_pca"]
 
@@ -362,7 +369,7 @@ class SparseKernelPCA(LandmarkTransformer):
         rotation = vectors[:, ::-1] * axis_signs(vectors[:, ::-1])
         self.explained_variance_ = np.maximum(values[::-1], 0.0)
         self.n_components_, self._rotation = len(mu), rotation
-        projection = backend_of(factor).solve_upper(factor, rotation) if len(mu) else rotation
+        projection = solve_upper(factor, rotation) if len(mu) else rotation
         self._project(atoms, projection.T, -(mu @ rotation))
 
     def transform(self, X: Any) -> Array:

@@ -37,10 +37,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from pursuit._typing import Array
 from pursuit.density.gaussian_mixture import Gaussians, Shape, log_densities, log_volumes
 from pursuit.geometry.local_covariance import DistinctRows, nearest_indices, scales
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 
 __all__ = [
     "Around",

@@ -60,10 +60,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils.extmath import row_norms
 
+from pursuit._typing import Array
 from pursuit.geometry.kd_tree import box_distances, boxes, leaves
 from pursuit.geometry.local_covariance import leading_axes, leading_mixtures
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 
 __all__ = [
     "Gaussians",

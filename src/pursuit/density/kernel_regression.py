@@ -44,6 +44,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pursuit._typing import Array
 from pursuit._validation import FLOATS, check_choice, check_real, check_weights, class_codes
 from pursuit.base.estimators import ClassPredictor
 from pursuit.density.bandwidth import best_width, neighbor_variance
@@ -52,7 +53,6 @@ from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.geometry.local_covariance import distinct_rows
 from pursuit.kernels import Precomputed
-from pursuit.linalg.factor import Array
 
 __all__ = ["KernelCentroidClassifier", "NadarayaWatsonRegressor"]
 

@@ -45,6 +45,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pursuit._typing import Array
 from pursuit._validation import FLOATS, check_integer, check_real, check_weights
 from pursuit.density.gaussian_mixture import (
     Gaussians,
@@ -62,7 +63,6 @@ from pursuit.geometry.local_covariance import (
     nearest_indices,
 )
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 
 __all__ = ["LocalGaussianDensity", "LogIntegral"]
 

@@ -36,7 +36,6 @@ weight. A kernel as neighbourhood weighs the k nearest rows, or all of them.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -46,6 +45,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from pursuit._typing import Array
 from pursuit._validation import (
     FLOATS,
     check_choice,
@@ -54,6 +54,7 @@ from pursuit._validation import (
     check_several_classes,
     check_weights,
 )
+from pursuit._warnings import warn
 from pursuit.base.estimators import squeeze_binary
 from pursuit.density.bandwidth import (
     Around,
@@ -75,7 +76,6 @@ from pursuit.expansion.probabilities import probabilities, winners
 from pursuit.geometry.local_covariance import DistinctRows, distinct_rows, nearest_indices
 from pursuit.kernels import is_precomputed, resolve_kernel
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 
 __all__ = [
     "DensityClassifier",
@@ -265,11 +265,10 @@ class ParzenDensity(_Mixture):
         if not isinstance(self.bandwidth, str):
             return float(self.bandwidth)
         if len(distinct.X) == 1:
-            warnings.warn(
+            warn(
                 f"bandwidth={self.bandwidth!r} needs different rows, and all are equal: "
                 "bandwidth_ is 1",
                 ConvergenceWarning,
-                stacklevel=3,
             )
             return 1.0
         if self.bandwidth == "loo":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pursuit.linalg.factor import Array
+from pursuit._typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,11 +19,11 @@ from scipy import sparse
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
+from pursuit._typing import Array
 from pursuit._validation import signed_targets
 from pursuit.displays import _axes as drawing
 from pursuit.displays._axes import GREY, INK
 from pursuit.greedy.path_losses import row_losses
-from pursuit.linalg.factor import Array
 from pursuit.losses import Loss, SquaredError
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from pursuit._typing import Array
 from pursuit.kernels import (
     FunctionKernel,
     Kernel,
@@ -39,7 +40,6 @@ from pursuit.kernels import (
     shifted_centres,
     squared_distances,
 )
-from pursuit.linalg.factor import Array
 
 __all__ = ["AtomSet", "Atoms", "FunctionAtoms", "MixedAtoms", "OrientedAtoms", "unite"]
 

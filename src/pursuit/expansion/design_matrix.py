@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from pursuit._typing import Array
+from pursuit._validation import refuse_not_finite
 from pursuit.expansion.basis_functions import AtomSet
-from pursuit.greedy.normal_equations import refuse_not_finite
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import add_gram, gram_zeros, mirror
 
 __all__ = ["BasisMatrix", "ComputedMatrix", "KeptMatrix", "basis_matrix"]
 
@@ -67,15 +68,14 @@ class BasisMatrix:
 
     def gram(self, weights: Array, chosen: Array, *, whole: bool = True) -> Array:
         """Phi_S' diag(weights) Phi_S, or its upper triangle; rows of weight zero are left out."""
-        gram = backend_of(weights).zeros((len(chosen), len(chosen)))
-        xp = backend_of(gram)
+        gram = gram_zeros((len(chosen), len(chosen)))
         for rows, block in self.row_blocks(chosen):
             part = weights[rows]
             if not part.all():
                 block, part = block[part != 0], part[part != 0]
-            xp.add_gram(gram, block * np.sqrt(part)[:, None])
+            add_gram(gram, block * np.sqrt(part)[:, None])
         if whole:
-            xp.mirror(gram)
+            mirror(gram)
         return gram
 
     def squares(self, weights: Array, chosen: Array) -> Array:

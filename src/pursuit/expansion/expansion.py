@@ -23,10 +23,11 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from pursuit._typing import Array
 from pursuit.expansion.basis_functions import AtomSet
 from pursuit.kernels import Kernel
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import solve_right, solve_upper
 
 __all__ = [
     "BasisPath",
@@ -146,7 +147,7 @@ class BasisPath:
 
     def coefficients(self, n: int) -> Array:
         """Coefficients of the first `n` picks after `n` steps, (n, n_outputs)."""
-        return backend_of(self.factor).solve_upper(self.factor[:n, :n], self.targets[:n])
+        return solve_upper(self.factor[:n, :n], self.targets[:n])
 
     def level(self, n: int, start: Array) -> Array:
         """Output where each function has its mean value: always that of the start."""
@@ -156,7 +157,7 @@ class BasisPath:
         """q(x) from the functions less their means, (n_rows, n_steps)."""
         if not len(self.picks):
             return np.empty((len(centred), 0))
-        return backend_of(centred).solve_right(centred[:, self.picks], self.factor)
+        return solve_right(centred[:, self.picks], self.factor)
 
     def advance(self, outputs: Array, prepared: Array, n: int) -> Array:
         """Outputs after step `n` + 1 from those after step `n`."""

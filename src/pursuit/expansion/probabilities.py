@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from pursuit.linalg.factor import Array
+from pursuit._typing import Array
 
 __all__ = [
     "fit_inverse_temperature",

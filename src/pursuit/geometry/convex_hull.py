@@ -42,13 +42,13 @@ step: a product with G and the solution of a system of the size of A.
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from pursuit.linalg.factor import Array
+from pursuit._typing import Array
+from pursuit._warnings import warn
 
 __all__ = ["HullPoints", "nearest_in_hull"]
 
@@ -113,11 +113,10 @@ def nearest_in_hull(grams: Array) -> HullPoints:
     values = np.einsum("bk,bk->b", weights, gradients)
     gaps = 2.0 * np.maximum(values - gradients.min(axis=1), 0.0)
     if (gaps > 1e-8 * scale).any():
-        warnings.warn(
+        warn(
             f"rounding leaves a duality gap of {(gaps / scale).max():.1e} of the largest squared "
             "distance in the search of the nearest point of a convex hull",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return HullPoints(weights, np.maximum(values, 0.0), gaps)
 

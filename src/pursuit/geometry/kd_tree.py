@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pursuit.linalg.factor import Array
+from pursuit._typing import Array
 
 __all__ = ["box_distances", "boxes", "leaves"]
 

@@ -31,15 +31,15 @@ flat. Cost: the search, and a thin singular value decomposition of a k x D matri
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from pursuit._typing import Array
+from pursuit._warnings import warn
 from pursuit.geometry.nearest import NearestRows
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 
 __all__ = [
     "DistinctRows",
@@ -173,11 +173,10 @@ def _searched(
     """The rows ready for a search, and what it finds."""
     k = min(n_neighbors, len(distinct.X) - 1)
     if k < n_neighbors:
-        warnings.warn(
+        warn(
             f"n_neighbors={n_neighbors} is more than the {k} other different rows, "
             "all of which are neighbors",
             ConvergenceWarning,
-            stacklevel=3,
         )
     index = NearestRows(distinct.X)
     return index, index.search(distinct.X[queries], k, leave_out=queries)

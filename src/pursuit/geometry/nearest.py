@@ -42,8 +42,8 @@ from scipy import sparse
 from sklearn.neighbors import KDTree
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from pursuit._typing import Array
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 
 __all__ = ["NearestRows", "chunks", "gather"]
 

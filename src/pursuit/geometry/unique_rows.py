@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pursuit.linalg.factor import Array
+from pursuit._typing import Array
 
 __all__ = ["equal_rows"]
 

@@ -58,18 +58,19 @@ and for step c a few times l n^2, or l n T for each product of conjugate gradien
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from pursuit._typing import Array
+from pursuit._validation import Samples
+from pursuit._warnings import warn
 from pursuit.dictionary import Dictionary
 from pursuit.expansion.expansion import CoefficientPath, RefittedPath
 from pursuit.greedy.normal_equations import (
     NormalEquations,
-    Samples,
     WeightedValues,
     choose_route,
     gather,
@@ -77,7 +78,7 @@ from pursuit.greedy.normal_equations import (
 )
 from pursuit.greedy.squared_error import Search, Turns
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import solve_transposed, solve_upper
 from pursuit.linalg.partial_cholesky import BasicPursuit, PivotedFactor, explained
 from pursuit.losses import Loss
 from pursuit.optimize.newton import (
@@ -184,7 +185,7 @@ class ComputedColumns:
 
     def times(self, theta: Array) -> Array:
         """Q theta."""
-        alpha = backend_of(self.factor).solve_upper(self.factor, theta)
+        alpha = solve_upper(self.factor, theta)
         return np.vstack([block @ alpha for _, block in self._blocks()])
 
     def transposed_times(self, values: Array) -> Array:
@@ -192,16 +193,15 @@ class ComputedColumns:
         total = np.zeros((len(self), values.shape[1]))
         for rows, block in self._blocks():
             total += block.T @ values[rows]
-        return backend_of(self.factor).solve_transposed(self.factor, total)
+        return solve_transposed(self.factor, total)
 
     def gram(self, weights: Array) -> Array:
         """Q' diag(weights) Q."""
         total = np.zeros((len(self), len(self)))
         for rows, block in self._blocks():
             total += block.T @ (weights[rows, None] * block)
-        xp = backend_of(self.factor)
-        half = xp.solve_transposed(self.factor, total)
-        return xp.solve_transposed(self.factor, half.T)
+        half = solve_transposed(self.factor, total)
+        return solve_transposed(self.factor, half.T)
 
     def _blocks(self) -> Any:
         """Pairs (rows, functions less means)."""
@@ -566,12 +566,11 @@ def new_search(
     return start_search(values, equations, budgets, method)
 
 
-def warn_unconverged(search: Turns, stacklevel: int) -> None:
+def warn_unconverged(search: Turns) -> None:
     """Say that re-fits ended before their minimum."""
     if search.n_unconverged:
-        warnings.warn(
+        warn(
             f"{search.n_unconverged} re-fits under {search.loss} ended at the limit "
             f"of {MOST_ITERATIONS} Newton steps; a larger alpha makes the optimum easier to reach",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )

@@ -51,9 +51,9 @@ from typing import Any
 
 import numpy as np
 
+from pursuit._typing import Array
 from pursuit.kernels import Kernel, Precomputed, resolve_kernel
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 from pursuit.linalg.partial_cholesky import first_best, with_room
 
 __all__ = [

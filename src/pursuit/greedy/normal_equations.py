@@ -42,36 +42,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pursuit._typing import Array
+from pursuit._validation import Samples, refuse_not_finite
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import add_gram, gram_zeros, mirror, subtract_outer
 from pursuit.linalg.partial_cholesky import DRAFT_ATOMS, SmallGram
 
 __all__ = [
     "Moments",
     "NormalEquations",
-    "Samples",
     "WeightedValues",
     "choose_route",
     "gather",
     "normal_equations",
-    "refuse_not_finite",
 ]
 
 PANEL = 64
 # Steps for which the rows of one panel last, about.
 STEPS_A_PANEL = 5
-
-
-class Samples(NamedTuple):
-    """Training rows with their targets (l, T) and positive weights (l,)."""
-
-    X: Any
-    Y: Array
-    weights: Array
-
-    def take(self, rows: Array) -> Samples:
-        """Return some of the rows."""
-        return Samples(self.X[rows], self.Y[rows], self.weights[rows])
 
 
 class Origin(NamedTuple):
@@ -355,7 +343,7 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
     target_deviations = Y - origin.targets
     weighted = weights[:, None] * target_deviations
     n_targets = Y.shape[1]
-    gram = backend_of(Y).zeros((n_atoms, n_atoms)) if complete else None
+    gram = gram_zeros((n_atoms, n_atoms)) if complete else None
     diagonal, atom_sum = np.zeros(n_atoms), np.zeros(n_atoms)
     cross = np.zeros((n_targets, n_atoms))
     for rows, block in values:
@@ -368,9 +356,9 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
         if gram is None:
             diagonal += np.einsum("ij,ij->j", block, block)
         else:
-            backend_of(block).add_gram(gram, block)
+            add_gram(gram, block)
     if gram is not None:
-        backend_of(gram).mirror(gram)
+        mirror(gram)
         diagonal = gram.diagonal().copy()
     with np.errstate(over="ignore"):
         energy = (weighted * target_deviations).sum(axis=0)
@@ -405,19 +393,6 @@ def _origin(
     return Origin(atoms, np.average(samples.Y, axis=0, weights=samples.weights))
 
 
-def refuse_not_finite(values: Array, start: int | None) -> None:
-    """Raise the error that names the row, or says that only the sums are not finite."""
-    not_finite = np.argwhere(~np.isfinite(values))
-    if not len(not_finite):
-        raise ValueError("kernel: the values are too large to be added; rescale the features")
-    row, column = not_finite[0]
-    where = "" if start is None else f" at training row {start + row}"
-    raise ValueError(
-        f"kernel: the value{where}, candidate {column} is not finite; "
-        "rescale the features or change gamma, degree or coef0"
-    )
-
-
 def normal_equations(moments: Moments, values: WeightedValues, *, alpha: float) -> NormalEquations:
     """Centre the moments and add the ridge.
 
@@ -446,7 +421,7 @@ def normal_equations(moments: Moments, values: WeightedValues, *, alpha: float) 
     if moments.gram is not None:
         G = moments.gram
         if centred:
-            backend_of(G).subtract_outer(G, c / root)
+            subtract_outer(G, c / root)
         G[np.diag_indices_from(G)] += alpha
         gram = CompleteGram(G, diagonal, alpha)
     else:

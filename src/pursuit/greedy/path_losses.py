@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from pursuit._validation import class_codes
+from pursuit._typing import Array
+from pursuit._validation import Samples, class_codes
 from pursuit.bounds import matching_pursuit_bound_path
 from pursuit.expansion.basis_functions import AtomSet
 from pursuit.expansion.expansion import (
@@ -31,9 +32,9 @@ from pursuit.expansion.expansion import (
     staged_values,
 )
 from pursuit.expansion.probabilities import fit_inverse_temperature
-from pursuit.greedy.normal_equations import NormalEquations, Samples
+from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import cholesky, solve_transposed
 from pursuit.losses import LOSSES, Loss
 
 __all__ = [
@@ -317,9 +318,8 @@ def _leverages(path: CoefficientPath, values: Array, hessians: list[Array], n: i
                 continue
             # Directions that are absent (no intercept) stay without a leverage.
             hessian[np.diag_indices_from(hessian)] += ROUNDING * largest
-            xp = backend_of(hessian)
-            factor = xp.cholesky(hessian)
-            half = xp.solve_transposed(factor, values[:, chosen[: len(factor)]].T)
+            factor = cholesky(hessian)
+            half = solve_transposed(factor, values[:, chosen[: len(factor)]].T)
             leverage[:, t] = (half * half).sum(axis=0)
     return leverage
 

@@ -6,20 +6,20 @@ and take turns, so that the first n steps of the model are what a budget of n wo
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from pursuit._typing import Array
+from pursuit._warnings import warn
 from pursuit.expansion.basis_functions import AtomSet
 from pursuit.expansion.expansion import BasisPath, CoefficientPath, RefittedPath, without_void_end
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.greedy.path_losses import training_losses
 from pursuit.greedy.stopping import below_threshold, best_prefix
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 from pursuit.linalg.partial_cholesky import BasicPursuit, PivotedFactor
 from pursuit.losses import LOSSES, Loss
 
@@ -305,13 +305,12 @@ _REASONS = {
 }
 
 
-def warn_short(fit: Fit, budget: int, stacklevel: int) -> None:
+def warn_short(fit: Fit, budget: int) -> None:
     """Say why fewer functions than asked for were used."""
     n_taken = sum(fit.path.lengths(fit.path.n_steps))
     if fit.reason in _REASONS and n_taken < budget:
-        warnings.warn(
+        warn(
             f"n_components={budget}, but the path ended after {n_taken} steps: "
             f"{_REASONS[fit.reason]}",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pursuit.linalg.factor import Array
+from pursuit._typing import Array
 
 __all__ = ["Decision", "best_prefix", "below_threshold"]
 

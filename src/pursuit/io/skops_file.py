@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from pursuit import model_file
+from pursuit.io.files import replacing
 from pursuit.io.tables import Column, DataError, Matrix, Table, typed
+from pursuit.io.tree import ModelFileError
 
 __all__ = ["TRUSTED", "Rows", "read_machine_file", "rows_for", "write_machine_file"]
 
@@ -45,16 +46,16 @@ def read_machine_file(path: str | Path) -> Any:
         estimator = None if foreign else skops.io.load(path, trusted=list(TRUSTED))
     except Exception as error:  # zipfile, json, skops and the classes each have errors of their own
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise model_file.ModelFileError(
+        raise ModelFileError(
             f"{path}: not a file that skops.io.dump wrote, or damaged ({reason})"
         ) from error
     if foreign:
-        raise model_file.ModelFileError(
+        raise ModelFileError(
             f"{path} names the type {foreign[0]}, which is not trusted: only estimators of "
             "scikit-learn are read"
         )
     if not isinstance(estimator, BaseEstimator):
-        raise model_file.ModelFileError(
+        raise ModelFileError(
             f"{path} holds no estimator but an object of class {type(estimator).__name__}"
         )
     return estimator
@@ -63,7 +64,7 @@ def read_machine_file(path: str | Path) -> Any:
 def write_machine_file(estimator: Any, path: str | Path) -> None:
     """Write a fitted estimator as a compressed file of skops, in one piece."""
     content = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED, compresslevel=6)
-    with model_file.replacing(path) as stream:
+    with replacing(path) as stream:
         stream.write(content)
 
 

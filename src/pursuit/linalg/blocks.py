@@ -20,7 +20,7 @@ import numpy as np
 import sklearn
 from threadpoolctl import ThreadpoolController
 
-from pursuit.linalg.factor import Array
+from pursuit._typing import Array
 
 __all__ = [
     "at_most_threads",

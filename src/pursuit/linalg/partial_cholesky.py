@@ -54,7 +54,8 @@ from typing import Protocol
 
 import numpy as np
 
-from pursuit.linalg.factor import Array, backend_of
+from pursuit._typing import Array
+from pursuit.linalg.factor import cholesky, solve_transposed
 
 __all__ = [
     "PIVOT_RULES",
@@ -160,7 +161,7 @@ PIVOT_RULES: dict[str, Rule] = {
 def first_best(scores: Array) -> int:
     """Lowest index among the scores that equal the largest one up to rounding."""
     best = scores.max()
-    return backend_of(scores).argmax(scores >= best - TIE_TOLERANCE * abs(best))
+    return int((scores >= best - TIE_TOLERANCE * abs(best)).argmax())
 
 
 def with_room(V: Array, n: int) -> Array:
@@ -365,10 +366,9 @@ class PivotedFactor(_Greedy):
         block = np.zeros((n, n))
         for i, entries in enumerate(self.gram_entries):
             block[i, : i + 1] = entries
-        xp = backend_of(block)
-        factor = xp.cholesky(block)
+        factor = cholesky(block)
         del self.picks[len(factor) :]
-        return factor, xp.solve_transposed(factor, self.initial_cross[:, self.picks].T)
+        return factor, solve_transposed(factor, self.initial_cross[:, self.picks].T)
 
 
 class BasicPursuit(_Greedy):

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import check_cv, train_test_split
 
-from pursuit._validation import check_real, class_codes
+from pursuit._typing import Array
+from pursuit._validation import Samples, check_real, class_codes
 from pursuit.dictionary import Dictionary
 from pursuit.greedy.any_loss import Method, start_search
 from pursuit.greedy.normal_equations import (
     NormalEquations,
     Origin,
-    Samples,
     WeightedValues,
     choose_route,
     gather,
@@ -28,7 +28,6 @@ from pursuit.greedy.normal_equations import (
 from pursuit.greedy.path_losses import held_out_losses, row_losses
 from pursuit.greedy.squared_error import Turns
 from pursuit.kernels import scale_gamma
-from pursuit.linalg.factor import Array
 
 __all__ = ["FoldPaths", "fold_losses", "gamma_grid", "hold_out", "index_splits"]
 

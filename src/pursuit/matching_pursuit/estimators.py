@@ -54,11 +54,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from pursuit import _validation as parameters
+from pursuit import _validation
+from pursuit._validation import Samples
 from pursuit.base.docstrings import with_shared_sections
 from pursuit.dictionary import Dictionary
 from pursuit.greedy.any_loss import Method, new_search, warn_unconverged
-from pursuit.greedy.normal_equations import Samples
 from pursuit.greedy.squared_error import Fit, Stopping, choose_prefix
 from pursuit.matching_pursuit.expansion_model import ExpansionClassifier, ExpansionRegressor
 from pursuit.matching_pursuit.path_estimator import CrossValidatedEstimator, HeldOutEstimator
@@ -102,7 +102,7 @@ def kernel_matching_pursuit(
     method, stopping = method or Method(), stopping or Stopping()
     search = new_search(dictionary, samples, budgets, method)
     fit = choose_prefix(search, dictionary.atoms, stopping)
-    warn_unconverged(search, stacklevel=5)
+    warn_unconverged(search)
     return fit
 
 
@@ -179,7 +179,7 @@ class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, HeldOut
         """Add the tolerance of the bound."""
         super()._check_parameters()
         if self.error_tolerance is not None:
-            parameters.check_real("error_tolerance", self.error_tolerance, above=True)
+            _validation.check_real("error_tolerance", self.error_tolerance, above=True)
             if self.early_stopping != "bound":
                 raise ValueError("error_tolerance is only used with early_stopping='bound'")
 

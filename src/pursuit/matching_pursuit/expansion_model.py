@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from pursuit._validation import FLOATS, signed_targets
+from pursuit._typing import Array
+from pursuit._validation import FLOATS, Samples, signed_targets
 from pursuit.base.estimators import (
     ClassPredictor,
     NumberPredictor,
@@ -18,9 +19,7 @@ from pursuit.base.estimators import (
 )
 from pursuit.expansion.basis_functions import AtomSet
 from pursuit.expansion.expansion import CoefficientPath, KernelExpansion, staged_values
-from pursuit.greedy.normal_equations import Samples
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 from pursuit.losses import LOSSES, Loss, Poisson
 
 __all__ = ["ExpansionClassifier", "ExpansionModel", "ExpansionRegressor"]

@@ -12,11 +12,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 
-from pursuit import _validation as parameters
-from pursuit._validation import class_codes
+from pursuit import _validation
+from pursuit._typing import Array
+from pursuit._validation import Samples, class_codes
 from pursuit.dictionary import Dictionary, draw_candidates, n_candidate_rows, resolve_dictionary
 from pursuit.greedy.any_loss import LossRule, Method
-from pursuit.greedy.normal_equations import Samples
 from pursuit.greedy.path_losses import (
     bound_path,
     held_out_losses,
@@ -25,7 +25,6 @@ from pursuit.greedy.path_losses import (
 )
 from pursuit.greedy.squared_error import Fit, Stopping, deal, warn_short
 from pursuit.kernels import Kernel
-from pursuit.linalg.factor import Array
 from pursuit.losses import Loss, SquaredError, resolve_loss
 from pursuit.matching_pursuit.cross_validation import (
     fold_losses,
@@ -65,13 +64,13 @@ class PathEstimator(ExpansionModel):
 
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""
-        parameters.check_choice("fitting", self.fitting, ("prefit", "backfit", "basic"))
-        parameters.check_choice("route", self.route, ("auto", "gram", "direct"))
-        parameters.check_choice("selection", self.selection, ("loss", "squared_error"))
-        parameters.check_choice("fit_intercept", self.fit_intercept, (True, False))
+        _validation.check_choice("fitting", self.fitting, ("prefit", "backfit", "basic"))
+        _validation.check_choice("route", self.route, ("auto", "gram", "direct"))
+        _validation.check_choice("selection", self.selection, ("loss", "squared_error"))
+        _validation.check_choice("fit_intercept", self.fit_intercept, (True, False))
         if not (isinstance(self.alpha, str) and self.alpha == "auto"):
-            parameters.check_real("alpha", self.alpha)
-        parameters.check_integer("refit_every", self.refit_every)
+            _validation.check_real("alpha", self.alpha)
+        _validation.check_integer("refit_every", self.refit_every)
         if self.fitting == "basic" and self.refit_every != 1:
             raise ValueError("refit_every has no meaning for fitting='basic', which never re-fits")
 
@@ -164,7 +163,7 @@ class PathEstimator(ExpansionModel):
         loss = self._loss(train, budgets)
         method = self._method(loss)
         fit = self._pursue(dictionary, train, budgets, method, stopping(train, loss))
-        warn_short(fit, sum(budgets), stacklevel=4)
+        warn_short(fit, sum(budgets))
         atoms = dictionary.atoms.take(fit.support)
         self._store(
             atoms, fit.path, None if dictionary.rows is None else dictionary.rows[fit.support]
@@ -250,10 +249,10 @@ class HeldOutEstimator(PathEstimator):
         """Add those of early stopping to the common checks."""
         super()._check_parameters()
         choices = (False, True, "loo", "bound")
-        parameters.check_choice("early_stopping", self.early_stopping, choices)
-        parameters.check_real("tol", self.tol)
-        parameters.check_real("validation_fraction", self.validation_fraction, 0, 1, above=True)
-        parameters.check_integer("n_iter_no_change", self.n_iter_no_change, optional=True)
+        _validation.check_choice("early_stopping", self.early_stopping, choices)
+        _validation.check_real("tol", self.tol)
+        _validation.check_real("validation_fraction", self.validation_fraction, 0, 1, above=True)
+        _validation.check_integer("n_iter_no_change", self.n_iter_no_change, optional=True)
         if self.early_stopping == "loo" and self.fitting == "basic":
             raise ValueError(
                 "early_stopping='loo' needs fitting='prefit' or 'backfit': basic matching "

@@ -58,12 +58,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pursuit._typing import Array
 from pursuit._validation import FLOATS, check_integer, check_real
 from pursuit.expansion.probabilities import fit_temperature, probabilities
 from pursuit.geometry.convex_hull import nearest_in_hull
 from pursuit.geometry.nearest import NearestRows, chunks, gather
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 
 __all__ = [
     "ConvexKNeighborsClassifier",

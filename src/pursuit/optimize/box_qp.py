@@ -41,7 +41,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from pursuit.linalg.factor import Array
+from pursuit._typing import Array
 
 __all__ = ["BoxMinimum", "box_minimum", "exchange", "has_bounds", "interior_point"]
 

@@ -67,9 +67,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pursuit._typing import Array
 from pursuit.expansion.design_matrix import BasisMatrix
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 from pursuit.losses import Loss
 from pursuit.optimize.box_qp import box_minimum, has_bounds
 from pursuit.optimize.newton import conjugate_gradients

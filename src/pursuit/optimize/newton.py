@@ -50,7 +50,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import cho_solve
 
-from pursuit.linalg.factor import Array, backend_of
+from pursuit._typing import Array
+from pursuit.linalg.factor import (
+    add_gram,
+    cholesky,
+    gram_zeros,
+    mirror,
+    solve_transposed,
+    solve_upper,
+)
 from pursuit.losses import Loss
 
 __all__ = ["Columns", "KeptColumns", "Minimum", "Preconditioner", "Problem", "minimise"]
@@ -122,13 +130,12 @@ class KeptColumns:
         if not (weights >= 0).all():
             product: Array = self.matrix.T @ (weights[:, None] * self.matrix)
             return product
-        xp = backend_of(self.matrix)
-        gram = xp.zeros((len(self), len(self)))
+        gram = gram_zeros((len(self), len(self)))
         # Rows of weight zero, of which the hinge losses have many, are left out.
         active = np.flatnonzero(weights)
         rows = self.matrix if len(active) == len(weights) else self.matrix[active]
-        xp.add_gram(gram, np.sqrt(weights[active])[:, None] * rows)
-        xp.mirror(gram)
+        add_gram(gram, np.sqrt(weights[active])[:, None] * rows)
+        mirror(gram)
         return gram
 
 
@@ -190,7 +197,7 @@ class Problem(_Terms):
 
     def coefficients(self, x: Array) -> Array:
         """R^{-1} theta."""
-        return backend_of(self.factor).solve_upper(self.factor, x[:-1])
+        return solve_upper(self.factor, x[:-1])
 
     def ridge(self, x: Array) -> float:
         """The penalty."""
@@ -202,9 +209,8 @@ class Problem(_Terms):
         """Gradient of the penalty."""
         slope = np.zeros_like(x)
         if self.alpha and len(self.columns):
-            xp = backend_of(self.factor)
             inner = 2.0 * self.alpha * (self.coefficients(x) + self.held)
-            slope[:-1] = xp.solve_transposed(self.factor, inner)
+            slope[:-1] = solve_transposed(self.factor, inner)
         return slope
 
     @cached_property
@@ -213,7 +219,7 @@ class Problem(_Terms):
         n = len(self.columns)
         if not self.alpha or not n:
             return 0.0
-        inverse = backend_of(self.factor).solve_upper(self.factor, np.eye(n))
+        inverse = solve_upper(self.factor, np.eye(n))
         hessian = np.zeros((n + 1, n + 1))
         hessian[:n, :n] = 2.0 * self.alpha * (inverse.T @ inverse)
         return hessian
@@ -432,7 +438,7 @@ class _Factorised:
             shift = damping * _size(self.problem, diagonal, self.slope[:, t])
             damped = hessian.copy()
             damped[np.diag_indices_from(damped)] += shift + ROUNDING * diagonal
-            factor = backend_of(damped).cholesky(damped)
+            factor = cholesky(damped)
             if len(factor) < len(hessian):
                 return None
             step[:, t] = -cho_solve((factor, False), self.slope[:, t], check_finite=False)

@@ -64,9 +64,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from pursuit._typing import Array
 from pursuit.kernels import Kernel
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import cholesky, solve_right, solve_transposed, solve_upper
 
 __all__ = [
     "MarginSolution",
@@ -353,7 +354,7 @@ def whitened(kernel: Kernel, Z: Array) -> Array:
     """
     gram = _jittered(kernel(Z, Z) if len(Z) else np.empty((0, 0)))
     with blocks.blas_threads(1.0 * len(Z) ** 3):
-        factor = backend_of(gram).cholesky(gram)
+        factor = cholesky(gram)
     if len(factor) < len(gram) or not np.isfinite(factor).all():
         raise ValueError(f"kernel: {kernel} is not positive semidefinite on the expansion vectors")
     return factor
@@ -377,7 +378,7 @@ def features(values: Array, factor: Array) -> Array:
     factor : ndarray of shape (N_z, N_z)
         R from `whitened`.
     """
-    return backend_of(factor).solve_right(values, factor) if len(factor) else values
+    return solve_right(values, factor) if len(factor) else values
 
 
 def solve_on_vectors(
@@ -441,7 +442,7 @@ def solve_on_vectors(
     large = phi.size * len(Z) > PARALLEL_MACHINES
     outputs = tuple(blocks.in_parallel(solve, range(Y.shape[1]), parallel=large))
     weights = np.stack([output.weights for output in outputs], axis=1)
-    beta = backend_of(factor).solve_upper(factor, weights) if len(Z) else weights
+    beta = solve_upper(factor, weights) if len(Z) else weights
     return VectorSolution(outputs, beta, np.array([output.bias for output in outputs]))
 
 
@@ -510,9 +511,8 @@ def energy(kernel: Kernel, Z: Array, X: Any, A: Array) -> tuple[float, Array, Ar
     u = np.zeros((len(Z), A.shape[1]))
     for part in parts:
         u += kernel.evaluate(X[rows[part]], prepared).T @ kept[part]
-    xp = backend_of(factor)
-    half = xp.solve_transposed(factor, u)
-    beta = xp.solve_upper(factor, half)
+    half = solve_transposed(factor, u)
+    beta = solve_upper(factor, half)
     try:
         gradient = -kernel.weighted_gradient(Z, Z, _jittered(beta @ beta.T))
         for part in parts:

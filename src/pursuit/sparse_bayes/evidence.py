@@ -102,11 +102,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import expit
 
+from pursuit._typing import Array
+from pursuit._validation import Samples
 from pursuit.dictionary import training_rows
-from pursuit.greedy.normal_equations import Samples
 from pursuit.kernels import Kernel
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 
 __all__ = [
     "CONSTANT",

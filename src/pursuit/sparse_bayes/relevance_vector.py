@@ -37,7 +37,6 @@ standard deviation.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -47,13 +46,13 @@ from scipy.special import log_expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from pursuit._validation import check_integer, check_real
+from pursuit._typing import Array
+from pursuit._validation import Samples, check_integer, check_real
+from pursuit._warnings import warn
 from pursuit.base.estimators import ClassPredictor, NumberPredictor, Predictor
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.probabilities import probabilities
-from pursuit.greedy.normal_equations import Samples
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 from pursuit.sparse_bayes.evidence import (
     CONSTANT,
     LEAST_NOISE,
@@ -200,7 +199,7 @@ class _RelevanceVectorModel(Predictor):
             message = "no kernel function raises the marginal likelihood: the model is a constant"
         else:
             return
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        warn(message, ConvergenceWarning)
 
 
 def _joined(paths: list[list[float]]) -> Array:
@@ -527,11 +526,10 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, NumberPred
         variance = noise * scales**2
         self.noise_variance_ = float(variance[0]) if self._one_dimensional else variance
         if self.n_components_ and (noise <= LEAST_NOISE).any():
-            warnings.warn(
+            warn(
                 "the targets are explained without noise: noise_variance_ is kept at "
                 f"{LEAST_NOISE:g} of their variance",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 

@@ -32,12 +32,13 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 from sklearn.utils import get_tags
 from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
+from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_real, check_weights
 from pursuit.base.estimators import NumberPredictor, Predictor, squeeze_binary
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import solve_upper
 from pursuit.optimize.svm import features, solve_on_vectors, whitened
 from pursuit.svm.from_sklearn import FittedMachine, pair_votes, read_machine, vote_values
 from pursuit.svm.reduction import reduce_expansion
@@ -229,7 +230,7 @@ class _Compressed(Predictor):
             phi[rows, :-1] = features(part, factor)
         root = np.sqrt(weights)[:, None]
         solution = np.linalg.lstsq(root * phi, root * values, rcond=None)[0]
-        return backend_of(factor).solve_upper(factor, solution[:-1]), solution[-1]
+        return solve_upper(factor, solution[:-1]), solution[-1]
 
     def _compare(self, original: Any, X: Any, y: Any) -> None:
         """Measure what changed on given rows."""

@@ -32,8 +32,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
+from pursuit._typing import Array
 from pursuit.kernels import Kernel, resolve_kernel
-from pursuit.linalg.factor import Array
 
 __all__ = ["FittedMachine", "pair_votes", "read_machine", "vote_values"]
 

@@ -43,7 +43,6 @@ Lee and Mangasarian square the hinge and penalise b.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -55,14 +54,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
-from pursuit._validation import check_choice, check_integer, check_real
+from pursuit._typing import Array
+from pursuit._validation import Samples, check_choice, check_integer, check_real
+from pursuit._warnings import warn
 from pursuit.base.estimators import ClassPredictor
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.greedy.normal_equations import Samples
 from pursuit.kernels import RBF, Kernel, Linear, Precomputed
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 from pursuit.optimize.svm import solve_margin, solve_on_vectors
 from pursuit.svm.reduction import Reduction, check_reducible, reduce_expansion
 
@@ -164,10 +163,9 @@ class _BudgetedClassifier(ClassPredictor):
         raise NotImplementedError
 
     def _warn_short(self, n_found: int, why: str) -> None:
-        warnings.warn(
+        warn(
             f"n_components={self.n_components!r}, but {n_found} vectors do: {why}",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
 

@@ -56,10 +56,11 @@ from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.utils.extmath import row_norms
 
+from pursuit._typing import Array
 from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import RBF, CosinePolynomial, Kernel, Polynomial, Sigmoid
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array, backend_of
+from pursuit.linalg.factor import solve_transposed, solve_upper
 from pursuit.optimize.svm import energy, whitened
 
 __all__ = ["Reduction", "check_reducible", "distinct", "function_products", "reduce_expansion"]
@@ -256,8 +257,7 @@ def _projection(
     prepared, u = kernel.prepare(Z), np.zeros((len(Z), A.shape[1]))
     for rows in blocks.row_blocks(len(A), 16.0 * (len(Z) + X.shape[1])):
         u += kernel.evaluate(X[rows], prepared).T @ A[rows]
-    xp = backend_of(factor)
-    beta = xp.solve_upper(factor, xp.solve_transposed(factor, u))
+    beta = solve_upper(factor, solve_transposed(factor, u))
     inside = (beta * (kernel(Z, Z) @ beta - 2.0 * u)).sum(axis=0)
     return beta, np.maximum(squared_norms + inside, 0.0)
 
@@ -324,7 +324,7 @@ class _Start:
     def coefficients(self) -> Array:
         """The best coefficients on them."""
         n = self._n
-        return backend_of(self._factor).solve_upper(self._factor[:n, :n], self._projections[:n])
+        return solve_upper(self._factor[:n, :n], self._projections[:n])
 
     def grow(self, n_vectors: int, tol: float) -> str:
         """Add vectors; return why it ended."""
@@ -362,7 +362,7 @@ class _Start:
         else:
             values = kernel.evaluate(self.vectors, prepared)[:, 0]
             factor = self._factor[:n, :n]
-            above = backend_of(factor).solve_transposed(factor, values)
+            above = solve_transposed(factor, values)
             distance = own - float(above @ above)
             basis = self._column(z, prepared) - self._basis[:, :n] @ above
         if not distance > NEAR_SPAN * own:

@@ -53,16 +53,16 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 
-from pursuit._validation import check_choice, check_integer, check_real
+from pursuit._typing import Array
+from pursuit._validation import Samples, check_choice, check_integer, check_real
+from pursuit._warnings import warn
 from pursuit.base.estimators import ClassPredictor
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.greedy.any_loss import Method, new_search
-from pursuit.greedy.normal_equations import Samples
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import Array
 from pursuit.optimize.svm import VectorSolution, energy, solve_on_vectors
 
 __all__ = ["Descent", "SparseLargeMarginClassifier", "sparse_large_margin"]
@@ -371,18 +371,16 @@ class SparseLargeMarginClassifier(ClassifierMixin, ClassPredictor):
     def _feasible(self, budgets: list[int], n_rows: int) -> list[int]:
         """Budgets no larger than the number of rows."""
         if min(budgets) == 0:
-            warnings.warn(
+            warn(
                 f"n_components={self.n_components} leaves {budgets.count(0)} of the "
                 f"{len(budgets)} classes without a vector; multi_class='shared' would not",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         if max(budgets) > n_rows and isinstance(self.init, str):
-            warnings.warn(
+            warn(
                 f"n_components={self.n_components}, but {n_rows} vectors, as many as there are "
                 "rows, give the full support vector machine",
                 ConvergenceWarning,
-                stacklevel=3,
             )
             return [min(budget, n_rows) for budget in budgets]
         return budgets
@@ -451,11 +449,10 @@ class SparseLargeMarginClassifier(ClassifierMixin, ClassPredictor):
         ended = all(descent.reason == "tol" for descent in descents)
         self.stop_reason_ = "tol" if ended else "max_iter"
         if not ended and self.max_iter > 0:
-            warnings.warn(
+            warn(
                 f"max_iter={self.max_iter} iterations ended before the objective stopped falling "
                 f"by tol={self.tol:g} an iteration",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
 
