@@ -65,6 +65,7 @@ def scratch(tmp_path, monkeypatch):
         yield tmp_path
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name
 )
@@ -73,6 +74,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, scratch):
     exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs_and_says_something(example, scratch, capsys):
     runpy.run_path(str(example), run_name="__main__")
