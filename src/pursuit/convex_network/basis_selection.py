@@ -48,7 +48,7 @@ from pursuit._validation import Samples
 from pursuit.dictionary import Dictionary
 from pursuit.greedy.any_loss import LossRule, Method, new_search
 from pursuit.greedy.normal_equations import WeightedValues, choose_route, gather, normal_equations
-from pursuit.linalg.partial_cholesky import GramRows, LeastCorrelated, PivotedFactor
+from pursuit.greedy.pursuits import GramRows, LeastCorrelated, PivotedFactor
 from pursuit.losses import Loss
 
 __all__ = [
@@ -122,7 +122,7 @@ def by_gram_schmidt(gram: GramRows, q: int) -> Array:
     --------
     >>> import numpy as np
     >>> from pursuit.convex_network.basis_selection import by_gram_schmidt
-    >>> from pursuit.linalg.partial_cholesky import SmallGram
+    >>> from pursuit.greedy.pursuits import SmallGram
     >>> F = np.array([[1.0, 3.0, 0.0], [0.0, 0.5, 2.0]])
     >>> by_gram_schmidt(SmallGram(F.T @ F), 2)
     array([1, 2])
@@ -153,7 +153,7 @@ def by_correlation(gram: GramRows, q: int) -> Array:
     --------
     >>> import numpy as np
     >>> from pursuit.convex_network.basis_selection import by_correlation
-    >>> from pursuit.linalg.partial_cholesky import SmallGram
+    >>> from pursuit.greedy.pursuits import SmallGram
     >>> F = np.array([[1.0, 3.0, 0.0], [0.0, 0.5, 2.0]])
     >>> by_correlation(SmallGram(F.T @ F), 2)
     array([1, 2])

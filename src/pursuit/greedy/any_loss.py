@@ -76,10 +76,10 @@ from pursuit.greedy.normal_equations import (
     gather,
     normal_equations,
 )
+from pursuit.greedy.pursuits import BasicPursuit, PivotedFactor, explained
 from pursuit.greedy.squared_error import Search, Turns
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_transposed, solve_upper
-from pursuit.linalg.partial_cholesky import BasicPursuit, PivotedFactor, explained
 from pursuit.losses import Loss
 from pursuit.optimize.newton import (
     MOST_ITERATIONS,

@@ -52,9 +52,10 @@ from typing import Any
 import numpy as np
 
 from pursuit._typing import Array
+from pursuit.greedy.pursuits import with_room
 from pursuit.kernels import Kernel, Precomputed, resolve_kernel
 from pursuit.linalg import blocks
-from pursuit.linalg.partial_cholesky import first_best, with_room
+from pursuit.linalg.partial_cholesky import first_best
 
 __all__ = [
     "ENOUGH",

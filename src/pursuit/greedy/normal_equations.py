@@ -44,9 +44,9 @@ import numpy as np
 
 from pursuit._typing import Array
 from pursuit._validation import Samples, refuse_not_finite
+from pursuit.greedy.pursuits import DRAFT_ATOMS, SmallGram
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import add_gram, gram_zeros, mirror, subtract_outer
-from pursuit.linalg.partial_cholesky import DRAFT_ATOMS, SmallGram
 
 __all__ = [
     "Moments",

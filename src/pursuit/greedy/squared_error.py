@@ -18,9 +18,9 @@ from pursuit.expansion.basis_functions import AtomSet
 from pursuit.expansion.expansion import BasisPath, CoefficientPath, RefittedPath, without_void_end
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.greedy.path_losses import training_losses
+from pursuit.greedy.pursuits import BasicPursuit, PivotedFactor
 from pursuit.greedy.stopping import below_threshold, best_prefix
 from pursuit.linalg import blocks
-from pursuit.linalg.partial_cholesky import BasicPursuit, PivotedFactor
 from pursuit.losses import LOSSES, Loss
 
 __all__ = ["Fit", "Search", "Stopping", "Turns", "choose_prefix", "deal", "warn_short"]
