@@ -17,7 +17,7 @@ from pursuit.convex_network.basis_selection import (
     random_draws,
 )
 from pursuit.dictionary import resolve_dictionary
-from pursuit.greedy.pursuits import SmallGram
+from pursuit.greedy.gram_rows import SmallGram
 from pursuit.kernels import RBF, CosinePolynomial
 from pursuit.losses import LOSSES
 
