@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import (
-    FLOATS,
     Samples,
     check_choice,
     check_integer,
@@ -25,6 +24,7 @@ from pursuit._validation import (
     check_weights,
     class_codes,
     class_weights,
+    read_data,
     signed_targets,
 )
 from pursuit.expansion.expansion import KernelExpansion
@@ -75,7 +75,7 @@ class ExpansionEstimator(BaseEstimator):
         """Rows for prediction, checked against those of ``fit``."""
         if not hasattr(self, "expansion_"):
             check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return read_data(self, X, reset=False, accept_sparse="csr")
 
     def _outputs(self, X: Any) -> Array:
         """Outputs of the expansion on checked rows, (n_rows, n_outputs)."""
@@ -127,7 +127,7 @@ class ExpansionClassifier(ExpansionEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Checked rows, targets +1 and -1, weights with those of the classes."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
+        X, y = read_data(self, X, y, accept_sparse="csr")
         check_classification_targets(y)
         weights = check_weights(sample_weight, X.shape[0])
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -214,9 +214,7 @@ class ExpansionRegressor(ExpansionEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Checked rows, targets as a table, weights."""
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=FLOATS, multi_output=True, y_numeric=True
-        )
+        X, y = read_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True)
         weights = check_weights(sample_weight, X.shape[0])
         self._one_dimensional = y.ndim == 1
         return Samples(X, np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1), weights)

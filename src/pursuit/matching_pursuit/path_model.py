@@ -13,11 +13,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from pursuit import _validation
 from pursuit._typing import Array
-from pursuit._validation import FLOATS, Samples, class_codes, signed_targets
+from pursuit._validation import Samples, class_codes, read_data, signed_targets
 from pursuit.base.estimators import (
     ExpansionClassifier,
     ExpansionEstimator,
@@ -80,7 +80,7 @@ class PathModel(ExpansionEstimator):
             return None
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val must be given together")
-        X = validate_data(self, X_val, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = read_data(self, X_val, name="X_val", reset=False, accept_sparse="csr")
         Y, weights = self._code_targets(y_val, X.shape[0])
         if len(Y) != X.shape[0]:
             raise ValueError(f"X_val has {X.shape[0]} rows, but y_val has {len(Y)}")

@@ -33,7 +33,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from pursuit._typing import Array
-from pursuit._validation import check_choice, check_integer, check_real, check_weights
+from pursuit._validation import check_choice, check_integer, check_real, check_weights, summed
 from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor, squeeze_binary
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
@@ -163,6 +163,7 @@ class _Compressed(ExpansionEstimator):
 
     def _fit_and_compress(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_parameters()
+        X = summed(X)
         original = self._default() if self.estimator is None else clone(self.estimator)
         arguments = {}
         if sample_weight is not None:
