@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import assert_all_finite, check_array, validate_data
 
 from pursuit._typing import Array
 
@@ -22,8 +24,10 @@ __all__ = [
     "check_weights",
     "class_weights",
     "class_codes",
+    "read_data",
     "refuse_not_finite",
     "signed_targets",
+    "summed",
 ]
 
 # Rows keep these types; others are converted to float64.
@@ -40,6 +44,62 @@ class Samples(NamedTuple):
     def take(self, rows: Array) -> Samples:
         """Return some of the rows."""
         return Samples(self.X[rows], self.Y[rows], self.weights[rows])
+
+
+def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> Any:
+    """Checked samples, or samples and targets: where every estimator reads its input.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Who reads.
+    *data : array-like
+        X, or X and y.
+    name : str, default="X"
+        What the user calls X; errors say it.
+    **options
+        Those of `sklearn.utils.validation.validate_data`.
+
+    Returns
+    -------
+    X or (X, y)
+        As `validate_data` gives them. A CSR matrix has each entry once (see `summed`).
+    """
+    options = {"dtype": FLOATS} | options
+    try:
+        checked = validate_data(estimator, *data, **options)
+    except ValueError as error:
+        if name == "X":
+            raise
+        raise ValueError(re.sub(r"\bX\b", name, str(error))) from error
+    if isinstance(checked, tuple):
+        return summed(checked[0], name), *checked[1:]
+    return summed(checked, name)
+
+
+def summed(X: Any, name: str = "X") -> Any:
+    """A CSR matrix with sorted, distinct entries and short indices; dense samples as they are.
+
+    The caller's matrix is never changed: where something is to be done, it is done on a copy.
+
+    Raises
+    ------
+    ValueError
+        If duplicate entries are finite but their sum is not.
+    """
+    if not sparse.issparse(X):
+        return X
+    if X.format != "csr":
+        X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+        assert_all_finite(X.data, input_name=name)
+    if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
+        # LIBSVM and k-means of scikit-learn take no others.
+        parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+        X = type(X)(parts, shape=X.shape)
+    return X
 
 
 def check_integer(name: str, value: Any, minimum: int = 1, *, optional: bool = False) -> None:

@@ -34,7 +34,7 @@ from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
 from pursuit._typing import Array
-from pursuit._validation import check_choice, check_integer, check_real
+from pursuit._validation import check_choice, check_integer, check_real, summed
 from pursuit.expansion.basis_functions import (
     Atoms,
     AtomSet,
@@ -180,7 +180,7 @@ def given_centres(kernel: Kernel, centres: Any, n_features: int) -> Dictionary:
     if table.shape[1] != n_features:
         raise ValueError(f"dictionary has {table.shape[1]} features, but X has {n_features}")
     if sparse.issparse(table):
-        table = sparse.csr_matrix(table)
+        table = summed(sparse.csr_matrix(table), "dictionary")
     return Dictionary(Atoms(kernel, table), None)
 
 

@@ -57,7 +57,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from pursuit._typing import Array
-from pursuit._validation import check_real
+from pursuit._validation import check_real, summed
 from pursuit.linalg.factor import append_columns, squared_norms
 
 __all__ = [
@@ -92,7 +92,7 @@ class Kernel:
 
     def __call__(self, X: Any, Z: Any) -> Array:
         """Return the matrix of shape (n_rows, n_centres)."""
-        return self.evaluate(X, self.prepare(Z))
+        return self.evaluate(summed(X), self.prepare(summed(Z)))
 
     def prepare(self, Z: Any) -> Any:
         """What depends on the centres alone."""

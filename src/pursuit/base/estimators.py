@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import (
-    FLOATS,
     Samples,
     check_choice,
     check_integer,
@@ -25,16 +24,17 @@ from pursuit._validation import (
     check_weights,
     class_codes,
     class_weights,
+    read_data,
     signed_targets,
 )
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.expansion.probabilities import fit_temperature, probabilities, winners
+from pursuit.expansion.probabilities import fit_temperature, predicted_classes, probabilities
 from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
 
-__all__ = ["ClassPredictor", "NumberPredictor", "Predictor", "squeeze_binary"]
+__all__ = ["ExpansionClassifier", "ExpansionRegressor", "ExpansionEstimator", "squeeze_binary"]
 
 
-class Predictor(BaseEstimator):
+class ExpansionEstimator(BaseEstimator):
     """Base of estimators whose fitted model is a `KernelExpansion`.
 
     A subclass's ``fit`` reads its data by `_read` and ends with `_store_expansion`.
@@ -75,7 +75,7 @@ class Predictor(BaseEstimator):
         """Rows for prediction, checked against those of ``fit``."""
         if not hasattr(self, "expansion_"):
             check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return read_data(self, X, reset=False, accept_sparse="csr")
 
     def _outputs(self, X: Any) -> Array:
         """Outputs of the expansion on checked rows, (n_rows, n_outputs)."""
@@ -98,7 +98,7 @@ class Predictor(BaseEstimator):
         raise NotImplementedError
 
 
-class ClassPredictor(Predictor):
+class ExpansionClassifier(ExpansionEstimator):
     """Prediction of classes from decision values: one column for two classes, else one each."""
 
     classes_: Array
@@ -127,7 +127,7 @@ class ClassPredictor(Predictor):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Checked rows, targets +1 and -1, weights with those of the classes."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
+        X, y = read_data(self, X, y, accept_sparse="csr")
         check_classification_targets(y)
         weights = check_weights(sample_weight, X.shape[0])
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -197,11 +197,11 @@ class ClassPredictor(Predictor):
 
     def _labels(self, outputs: Array) -> Array:
         """Labels of raw outputs; ties go to the first class."""
-        labels: Array = self.classes_[winners(outputs)]
+        labels: Array = self.classes_[predicted_classes(outputs)]
         return labels
 
 
-class NumberPredictor(Predictor):
+class ExpansionRegressor(ExpansionEstimator):
     """Prediction of numbers: one column a target, or a vector for a 1-d target."""
 
     _one_dimensional: bool
@@ -214,9 +214,7 @@ class NumberPredictor(Predictor):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Checked rows, targets as a table, weights."""
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=FLOATS, multi_output=True, y_numeric=True
-        )
+        X, y = read_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True)
         weights = check_weights(sample_weight, X.shape[0])
         self._one_dimensional = y.ndim == 1
         return Samples(X, np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1), weights)

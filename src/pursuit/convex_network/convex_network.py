@@ -60,7 +60,7 @@ from sklearn.utils import check_random_state
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
-from pursuit.base.estimators import ClassPredictor
+from pursuit.base.estimators import ExpansionClassifier
 from pursuit.convex_network.basis_selection import (
     GREEDY_RULES,
     chosen_functions,
@@ -152,7 +152,7 @@ class Fit:
         return np.array([solution.beta for solution in self.solutions])
 
 
-class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
+class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier):
     """Combination of kernel functions, or others, that minimises a convex loss and a penalty.
 
     Parameters

@@ -18,10 +18,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
-from pursuit._validation import FLOATS, check_choice, check_integer, check_weights
+from pursuit._validation import check_choice, check_integer, check_weights, read_data
 from pursuit._warnings import warn
 from pursuit.expansion.basis_functions import Atoms, AtomSet
 from pursuit.expansion.expansion import KernelExpansion
@@ -193,7 +193,7 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _validated(self, X: Any) -> Any:
         """Rows in the form of those that the model was fitted on."""
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return read_data(self, X, reset=False, accept_sparse="csr")
 
 
 def _stacked(X: Any, centres: Array) -> Any:

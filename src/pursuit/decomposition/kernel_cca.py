@@ -65,10 +65,10 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from pursuit._typing import Array
-from pursuit._validation import FLOATS, check_integer, check_real, check_weights
+from pursuit._validation import check_integer, check_real, check_weights, read_data
 from pursuit._warnings import warn
 from pursuit.bounds import cca_bound
 from pursuit.expansion.basis_functions import Atoms
@@ -524,7 +524,7 @@ class SparseKernelCCA(
         self._check_parameters()
         if y is None:
             raise ValueError("SparseKernelCCA requires y to be passed, but the target y is None")
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        X = read_data(self, X, accept_sparse="csr")
         y = _second_view(y)
         check_consistent_length(X, y)
         weights = check_weights(sample_weight, X.shape[0])
@@ -632,7 +632,7 @@ class SparseKernelCCA(
             In float64. If `y` is given, a pair with the scores of the second view.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = read_data(self, X, reset=False, accept_sparse="csr")
         x_scores = self._view_scores("x", X)
         if y is None:
             return x_scores
@@ -699,7 +699,7 @@ class SparseKernelCCA(
 
 def _second_view(y: Any) -> Any:
     """A valid table of the second view."""
-    y = check_array(y, accept_sparse="csr", dtype=FLOATS, ensure_2d=False, input_name="y")
+    y = check_array(y, accept_sparse="csr", ensure_2d=False, input_name="y")
     return y[:, None] if y.ndim == 1 else y
 
 

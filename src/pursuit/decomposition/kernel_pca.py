@@ -50,15 +50,15 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import (
-    FLOATS,
     Samples,
     check_choice,
     check_integer,
     check_real,
+    read_data,
     signed_targets,
 )
 from pursuit.bounds import compression_bound
@@ -319,7 +319,7 @@ class SparseKernelPCA(LandmarkTransformer):
             If a parameter or the data are invalid; the message names it.
         """
         self._check_parameters()
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        X = read_data(self, X, accept_sparse="csr")
         points = self._points(X, sample_weight)
         deflation = Deflation(points.kernel, points.X, points.weights)
         rule = self._rule(deflation, points.rows)
@@ -697,12 +697,12 @@ class GreedyNystroem(LandmarkTransformer):
     def _read(self, X: Any, y: Any) -> tuple[Any, Array | None]:
         """Checked rows, and with supervised selection targets as a table."""
         if not self._supervised:
-            return validate_data(self, X, accept_sparse="csr", dtype=FLOATS), None
+            return read_data(self, X, accept_sparse="csr"), None
         if y is None:
             raise ValueError(
                 "selection='supervised' requires y to be passed, but the target y is None"
             )
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, multi_output=True)
+        X, y = read_data(self, X, y, accept_sparse="csr", multi_output=True)
         kind = self.target_type
         if kind == "auto":
             kind = "class" if type_of_target(y) in ("binary", "multiclass") else "continuous"

@@ -42,11 +42,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
-from pursuit._validation import FLOATS, check_choice, check_real, check_weights, class_codes
-from pursuit.base.estimators import ClassPredictor
+from pursuit._validation import (
+    check_choice,
+    check_real,
+    check_weights,
+    class_codes,
+    read_data,
+)
+from pursuit.base.estimators import ExpansionClassifier
 from pursuit.density.bandwidth import best_width, neighbor_variance
 from pursuit.density.gaussian_mixture import Shape, softmax_means, spheres
 from pursuit.expansion.basis_functions import Atoms
@@ -134,7 +140,7 @@ class NadarayaWatsonRegressor(RegressorMixin, BaseEstimator):
             check_choice("bandwidth", self.bandwidth, ("loo",))
         else:
             check_real("bandwidth", self.bandwidth, above=True)
-        X, y = validate_data(self, X, y, dtype=FLOATS, multi_output=True, y_numeric=True)
+        X, y = read_data(self, X, y, multi_output=True, y_numeric=True)
         weights = check_weights(sample_weight, len(X))
         self._one_dimensional = y.ndim == 1
         Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)[weights > 0]
@@ -176,13 +182,13 @@ class NadarayaWatsonRegressor(RegressorMixin, BaseEstimator):
             In the form of the training targets.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        X = read_data(self, X, reset=False)
         shapes = [Shape(self.bandwidth_**2)]
         means: Array = softmax_means(self.gaussians_, self.targets_, X, shapes)[0]
         return means[:, 0] if self._one_dimensional else means
 
 
-class KernelCentroidClassifier(ClassifierMixin, ClassPredictor):
+class KernelCentroidClassifier(ClassifierMixin, ExpansionClassifier):
     """The class whose centroid in the feature space of a kernel is nearest.
 
     Parameters

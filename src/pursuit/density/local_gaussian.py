@@ -43,10 +43,10 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
-from pursuit._validation import FLOATS, check_integer, check_real, check_weights
+from pursuit._validation import check_integer, check_real, check_weights, read_data
 from pursuit.density.gaussian_mixture import (
     Gaussians,
     Shape,
@@ -179,7 +179,7 @@ class LocalGaussianDensity(DensityMixin, BaseEstimator):
         check_integer("n_components", self.n_components, 0)
         check_real("bandwidth", self.bandwidth, above=True)
         check_real("noise_variance", self.noise_variance, above=True)
-        X = validate_data(self, X, dtype=FLOATS)
+        X = read_data(self, X)
         weights = check_weights(sample_weight, len(X))
         distinct = distinct_rows(X[weights > 0], weights[weights > 0])
         self.X_ = distinct.X.astype(X.dtype, copy=False)
@@ -200,7 +200,7 @@ class LocalGaussianDensity(DensityMixin, BaseEstimator):
             Natural logarithms, in float64; not of a density that integrates to 1.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        X = read_data(self, X, reset=False)
         return self._values(X, np.full(len(X), -1))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

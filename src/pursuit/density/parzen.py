@@ -43,16 +43,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import (
-    FLOATS,
     check_choice,
     check_integer,
     check_real,
     check_several_classes,
     check_weights,
+    read_data,
 )
 from pursuit._warnings import warn
 from pursuit.base.estimators import squeeze_binary
@@ -72,7 +72,7 @@ from pursuit.density.gaussian_mixture import (
     spheres,
     truncated,
 )
-from pursuit.expansion.probabilities import probabilities, winners
+from pursuit.expansion.probabilities import predicted_classes, probabilities
 from pursuit.geometry.local_covariance import DistinctRows, distinct_rows, nearest_indices
 from pursuit.kernels import is_precomputed, resolve_kernel
 from pursuit.linalg import blocks
@@ -95,7 +95,7 @@ class _Mixture(DensityMixin, BaseEstimator):
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[DistinctRows, Gaussians]:
         """Different rows of positive weight, and spheres on them in the type of the rows."""
-        X = validate_data(self, X, dtype=FLOATS)
+        X = read_data(self, X)
         weights = check_weights(sample_weight, len(X))
         distinct = distinct_rows(X[weights > 0], weights[weights > 0])
         return distinct, spheres(distinct.X.astype(X.dtype, copy=False), distinct.weights)
@@ -118,7 +118,7 @@ class _Mixture(DensityMixin, BaseEstimator):
             Natural logarithms, in float64.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        X = read_data(self, X, reset=False)
         values: Array = log_densities(self.gaussians_, X, [self._shape()])[0]
         return values
 
@@ -528,7 +528,7 @@ class ManifoldParzenDensityCV(_Oriented):
         if len(distinct.X) == 1:
             raise ValueError("X has 1 sample or equal rows alone: a search needs different rows")
         if X_val is not None:
-            X_val = validate_data(self, X_val, reset=False, dtype=FLOATS)
+            X_val = read_data(self, X_val, name="X_val", reset=False)
         self.noise_variances_ = self._noise_values(distinct)
         shapes = [Shape(float(v), int(d)) for d in ds for v in self.noise_variances_]
         around = self._neighbors_around(distinct, max(ks))
@@ -655,7 +655,7 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If a parameter or the data are invalid; the message names it.
         """
-        X, y = validate_data(self, X, y, dtype=FLOATS)
+        X, y = read_data(self, X, y)
         check_classification_targets(y)
         weights = check_weights(sample_weight, len(X))
         kept = weights > 0
@@ -686,7 +686,7 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
     def _joint(self, X: Any) -> Array:
         """Log p(x | c) p(c), (n_rows, n_classes)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS)
+        X = read_data(self, X, reset=False)
         with np.errstate(divide="ignore"):
             priors = np.log(self.priors_)
         joint = np.column_stack([density.score_samples(X) for density in self.densities_])
@@ -729,7 +729,7 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        codes = winners(self._decisions(X))
+        codes = predicted_classes(self._decisions(X))
         labels: Array = self.classes_[codes]
         return labels
 

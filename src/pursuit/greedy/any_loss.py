@@ -67,7 +67,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit._warnings import warn
-from pursuit.expansion.expansion import CoefficientPath, RefittedPath
+from pursuit.expansion.path import CoefficientPath, RefittedPath
 from pursuit.greedy.multi_output import MultiOutputPursuit
 from pursuit.greedy.normal_equations import NormalEquations, WeightedValues
 from pursuit.greedy.pursuits import BasicPursuit, PivotedFactor

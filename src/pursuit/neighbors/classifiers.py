@@ -56,10 +56,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
-from pursuit._validation import FLOATS, check_integer, check_real
+from pursuit._validation import check_integer, check_real, read_data
 from pursuit.expansion.probabilities import fit_temperature, probabilities
 from pursuit.geometry.convex_hull import nearest_in_hull
 from pursuit.geometry.nearest import NearestRows, chunks, gather
@@ -379,7 +379,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
     def _keep(self, X: Any, y: Any, classes: Any, *, first: bool) -> Self:
         """Add rows to those there are, or to none."""
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, reset=first)
+        X, y = read_data(self, X, y, accept_sparse="csr", reset=first)
         check_classification_targets(y)
         if first:
             self._announced = classes is not None
@@ -407,7 +407,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
     def _validated(self, X: Any) -> Any:
         """Rows for prediction, checked against those of ``fit``."""
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return read_data(self, X, reset=False, accept_sparse="csr")
 
     def _values(self, X: Any, grid: Grid, own: tuple[int, Array] | None = None) -> Array:
         """Minus squared distances, (n_sizes, n_alphas, n_rows, n_classes).

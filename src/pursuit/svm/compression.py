@@ -33,8 +33,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from pursuit._typing import Array
-from pursuit._validation import check_choice, check_integer, check_real, check_weights
-from pursuit.base.estimators import NumberPredictor, Predictor, squeeze_binary
+from pursuit._validation import check_choice, check_integer, check_real, check_weights, summed
+from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor, squeeze_binary
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.linalg import blocks
@@ -125,7 +125,7 @@ def compress(
     return small
 
 
-class _Compressed(Predictor):
+class _Compressed(ExpansionEstimator):
     """Base of the compressed machines."""
 
     estimator: Any
@@ -163,6 +163,7 @@ class _Compressed(Predictor):
 
     def _fit_and_compress(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_parameters()
+        X = summed(X)
         original = self._default() if self.estimator is None else clone(self.estimator)
         arguments = {}
         if sample_weight is not None:
@@ -441,7 +442,7 @@ def _pairs(codes: Array, n_classes: int) -> Iterator[tuple[Array, Array]]:
         yield rows, np.where(codes[rows] == positive, 1.0, -1.0)
 
 
-class CompressedRegressor(RegressorMixin, _Compressed, NumberPredictor):
+class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
     """A kernel regressor on few vectors.
 
     ``fit`` trains the machine and compresses it; `compress` takes one that is fitted already.

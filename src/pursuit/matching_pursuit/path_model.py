@@ -1,0 +1,391 @@
+"""What the matching pursuit estimators share: parameters, stages, truncation, prediction.
+
+`MatchingPursuit` turns what the user says into values (a kernel, a dictionary, a `Method`, a
+loss) and keeps the path that a pursuit found; `PathClassifier` and `PathRegressor` predict at
+every step of it. How the path is found stands in ``estimators.py``.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+
+from pursuit import _validation
+from pursuit._typing import Array
+from pursuit._validation import Samples, class_codes, read_data, signed_targets
+from pursuit.base.estimators import (
+    ExpansionClassifier,
+    ExpansionEstimator,
+    ExpansionRegressor,
+    squeeze_binary,
+)
+from pursuit.base.parameters import KernelParameters, constructor, positional
+from pursuit.dictionary import Dictionary, draw_candidates, n_candidate_rows, resolve_dictionary
+from pursuit.expansion.basis_functions import AtomSet
+from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.path import CoefficientPath, staged_values
+from pursuit.greedy.any_loss import LossRule
+from pursuit.greedy.make_pursuit import Method
+from pursuit.greedy.path_losses import inverse_temperatures
+from pursuit.greedy.stopping import Fit, warn_short
+from pursuit.kernels import Kernel
+from pursuit.linalg import blocks
+from pursuit.losses import LOSSES, Loss, Poisson, SquaredError, resolve_loss
+
+__all__ = ["MatchingPursuit", "PathClassifier", "PathRegressor"]
+
+# Fitted attributes with one entry a step.
+_LOSS_PATHS = (
+    "train_loss_path_",
+    "validation_loss_path_",
+    "leave_one_out_loss_path_",
+    "bound_path_",
+)
+
+
+class PathModel(ExpansionEstimator):
+    """A fitted prefix of a `CoefficientPath`: its stages and its shorter prefixes."""
+
+    route: str
+    random_state: Any
+    stop_reason_: str
+    train_loss_path_: Array
+    inverse_temperature_path_: Array
+    # What models of version 0.1.0 were fitted under.
+    loss_: Loss = LOSSES["squared_error"]
+
+    def _store(self, atoms: AtomSet, path: CoefficientPath, rows: Array | None) -> None:
+        """Set the fitted attributes of an expansion of `path.n_steps` steps."""
+        coefficients, intercept = path.coefficients(path.n_steps)
+        n_vectors = coefficients.shape[1]
+        atoms = atoms.take(np.arange(n_vectors))
+        self.path_: CoefficientPath | None = path
+        self._store_expansion(
+            KernelExpansion(atoms, coefficients, intercept),
+            None if rows is None else rows[:n_vectors],
+        )
+        self.n_iter_ = path.n_steps
+
+    def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
+        """Targets as a table, and weights, of held-out rows."""
+        raise NotImplementedError
+
+    def _read_validation(self, X_val: Any, y_val: Any, n_outputs: int) -> Samples | None:
+        """Checked held-out rows, or None."""
+        if X_val is None and y_val is None:
+            return None
+        if X_val is None or y_val is None:
+            raise ValueError("X_val and y_val must be given together")
+        X = read_data(self, X_val, name="X_val", reset=False, accept_sparse="csr")
+        Y, weights = self._code_targets(y_val, X.shape[0])
+        if len(Y) != X.shape[0]:
+            raise ValueError(f"X_val has {X.shape[0]} rows, but y_val has {len(Y)}")
+        if Y.shape[1] != n_outputs:
+            raise ValueError(f"y has {n_outputs} targets, but y_val has {Y.shape[1]}")
+        return Samples(X, Y, weights)
+
+    def _require_path(self) -> CoefficientPath:
+        """The coefficients of every prefix, or an error where the file left them out."""
+        check_is_fitted(self)
+        if self.path_ is None:
+            raise ValueError(
+                "this model was saved with staged=False: only the complete model is there, "
+                "staged predictions and truncate are not available"
+            )
+        return self.path_
+
+    def staged_outputs(self, X: Any) -> Iterator[Array]:
+        """Outputs of the expansion after 1, 2, ... steps.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Yields
+        ------
+        outputs : ndarray of shape (n_samples, n_outputs)
+            What the loss sees: decision values, or the predictions before the link of the loss.
+        """
+        path = self._require_path()
+        rows = self._validated(X)
+        atoms = self.expansion_.atoms
+        values = blocks.evaluate(atoms.functions, rows, len(atoms)) if len(atoms) else None
+        if values is None:
+            return
+        for outputs in staged_values(path, values):
+            yield outputs.copy()
+
+    def truncate(self, n_components: int) -> Self:
+        """Return a copy with the first vectors and *their* optimal coefficients.
+
+        It equals the model that ``fit`` with this `n_components` gives on the same data.
+
+        Parameters
+        ----------
+        n_components : int
+            Budget of the copy, at least 1 and at most ``n_iter_``.
+
+        Returns
+        -------
+        model : estimator
+            A fitted estimator of the same class; the training data are not needed.
+
+        Raises
+        ------
+        ValueError
+            If `n_components` is out of range, or the model was saved without its path.
+        """
+        path = self._require_path()
+        n = n_components
+        if not (isinstance(n, (int, np.integer)) and 1 <= n <= path.n_steps):
+            raise ValueError(
+                f"n_components must be an integer from 1 to {path.n_steps}, got {n_components!r}"
+            )
+        model = copy.copy(self)
+        per_class = np.ndim(self.n_components) == 1
+        model.n_components = path.lengths(int(n)) if per_class else int(n)
+        rows = getattr(self, "support_", None)
+        model._store(self.expansion_.atoms, path.first(int(n)), rows)
+        for name in _LOSS_PATHS:
+            if hasattr(self, name):
+                setattr(model, name, getattr(self, name)[: model.n_iter_])
+        model.stop_reason_ = "n_components" if n < path.n_steps else self.stop_reason_
+        return model
+
+
+@constructor
+class MatchingPursuit(PathModel, KernelParameters):
+    """Parameters of matching pursuit, and what the user says by them.
+
+    A subclass's ``fit`` runs the pursuit on `_read_for_loss`, `_dictionary` and `_method` and
+    ends with `_store_fit`.
+    """
+
+    n_components: Any = positional(default=100)
+    fitting: str = "prefit"
+    loss: Any = "squared_error"
+    refit_every: int = 1
+    selection: str = "loss"
+    dictionary: Any = None
+    n_candidates: int | float | None = None
+    fit_intercept: bool = True
+    alpha: float | str = "auto"
+
+    def _check_parameters(self) -> None:
+        """Raise one error that names the first parameter out of range."""
+        _validation.check_choice("fitting", self.fitting, ("prefit", "backfit", "basic"))
+        _validation.check_choice("route", self.route, ("auto", "gram", "direct"))
+        _validation.check_choice("selection", self.selection, ("loss", "squared_error"))
+        _validation.check_choice("fit_intercept", self.fit_intercept, (True, False))
+        if not (isinstance(self.alpha, str) and self.alpha == "auto"):
+            _validation.check_real("alpha", self.alpha)
+        _validation.check_integer("refit_every", self.refit_every)
+        if self.fitting == "basic" and self.refit_every != 1:
+            raise ValueError("refit_every has no meaning for fitting='basic', which never re-fits")
+
+    def _read_for_loss(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, list[int]]:
+        """Checked rows and budgets; targets for which the loss is defined."""
+        samples = self._read(X, y, sample_weight)
+        budgets = self._budgets(samples.Y.shape[1])
+        used = samples.weights > 0
+        # Rows of weight zero may hold anything; the others keep their numbers.
+        targets = np.where(used[:, None], samples.Y, samples.Y[used][:1])
+        self._named_loss(samples, budgets).check_targets(targets)
+        return samples, budgets
+
+    def _named_loss(self, samples: Samples, budgets: list[int]) -> Loss:
+        """The loss that the user names."""
+        return resolve_loss(
+            self.loss,
+            classifier=is_classifier(self),
+            n_outputs=samples.Y.shape[1],
+            one_basis=len(budgets) == 1,
+        )
+
+    def _loss(self, samples: Samples, budgets: list[int]) -> Loss:
+        """The loss, with its numbers resolved on the training targets."""
+        return self._named_loss(samples, budgets).resolved(samples.Y, samples.weights)
+
+    def _method(self, loss: Loss) -> Method:
+        """How to fit: in closed form for squared error with re-fits at each step."""
+        closed_form = isinstance(loss, SquaredError) and self.refit_every == 1
+        rule = None if closed_form else LossRule(loss, self.refit_every, self.selection)
+        ridge = self._ridge(loss)
+        return Method(self.fitting, self.fit_intercept, ridge, self.route, rule)
+
+    def _ridge(self, loss: Loss) -> float:
+        """The ridge given, or the default of the loss."""
+        return float(loss.default_alpha if self.alpha == "auto" else self.alpha)
+
+    def _kernel(self, samples: Samples, gamma: Any) -> Kernel | dict[int, Kernel]:
+        """The kernel, or one a class, with its numbers resolved on the rows of positive weight."""
+        rows = np.flatnonzero(samples.weights > 0)
+        part = samples.take(rows) if len(rows) < samples.X.shape[0] else samples
+
+        def resolved(kernel: Any) -> Kernel:
+            return self._resolved_kernel(part, kernel=kernel, gamma=gamma)
+
+        if not isinstance(self.kernel, Mapping):
+            return resolved(self.kernel)
+        if not is_classifier(self):
+            raise ValueError("kernel: a kernel for each class is only for classifiers")
+        labels = self.classes_.tolist()
+        if set(self.kernel) != set(labels):
+            raise ValueError(
+                f"kernel must have one entry for each of the classes {labels}, "
+                f"got {list(self.kernel)}"
+            )
+        return {code: resolved(self.kernel[label]) for code, label in enumerate(labels)}
+
+    def _candidates(self, rows: Array, budget: int) -> Array:
+        """Rows that candidate functions may be centred on: all of `rows`, or a random part."""
+        number = n_candidate_rows(self.n_candidates, len(rows), budget)
+        return draw_candidates(rows, number, self.random_state)
+
+    def _dictionary(
+        self, samples: Samples, gamma: Any, candidates: Array, training: Array
+    ) -> Dictionary:
+        """Functions centred on the candidate rows, or what the user lists."""
+        found = resolve_dictionary(
+            self.dictionary,
+            self._kernel(samples, gamma),
+            samples.X,
+            candidates,
+            codes=class_codes(samples.Y) if isinstance(self.kernel, Mapping) else None,
+            training=training,
+            weights=samples.weights,
+        )
+        if self.n_candidates is not None and found.rows is None:
+            raise ValueError("n_candidates has no meaning with a dictionary of given centres")
+        return found
+
+    def _store_fit(
+        self,
+        fit: Fit,
+        dictionary: Dictionary,
+        train: Samples,
+        budgets: list[int],
+        method: Method,
+        loss: Loss,
+    ) -> Self:
+        """Set all fitted attributes from a path on the rows `train`."""
+        warn_short(fit, sum(budgets))
+        atoms = dictionary.atoms.take(fit.support)
+        rows = None if dictionary.rows is None else dictionary.rows[fit.support]
+        self._store(atoms, fit.path, rows)
+        self.loss_ = loss
+        self.train_loss_path_ = fit.train_losses
+        self.stop_reason_ = fit.reason
+        if is_classifier(self):
+            self.inverse_temperature_path_ = inverse_temperatures(
+                fit.path,
+                atoms,
+                train,
+                fit_intercept=self.fit_intercept,
+                basic=self.fitting == "basic",
+                loss=loss,
+                alpha=method.alpha,
+            )
+        return self
+
+
+@constructor
+class PathClassifier(ExpansionClassifier, MatchingPursuit):
+    """Classes, also at every step of the path."""
+
+    multi_class: str = "shared"
+    class_weight: Mapping[Any, float] | str | None = None
+
+    def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
+        """Held-out targets +1 and -1, with the weights of their classes."""
+        y = column_or_1d(y)
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise ValueError(f"y_val has the label {y[unknown][0]}, which y does not have")
+        codes = np.searchsorted(self.classes_, y)
+        return signed_targets(codes, len(self.classes_)), self._class_weights[codes]
+
+    @property
+    def temperature_(self) -> float:  # type: ignore[override]
+        """Temperature of the softmax (sigmoid for two classes) behind `predict_proba`."""
+        path = self.inverse_temperature_path_
+        if not self.n_iter_:
+            return 1.0
+        # Row k holds the number of steps from which the inverse temperature applies.
+        current = int(np.searchsorted(path[:, 0], self.n_iter_, side="right")) - 1
+        return float(1.0 / path[current, 1])
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """Decision values of the model after 1, 2, ... steps.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Yields
+        ------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As `decision_function` of ``truncate(n)``.
+        """
+        for outputs in self.staged_outputs(X):
+            yield squeeze_binary(outputs)
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Labels of the model after 1, 2, ... steps.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Yields
+        ------
+        y : ndarray of shape (n_samples,)
+            As `predict` of ``truncate(n)``.
+        """
+        for outputs in self.staged_outputs(X):
+            yield self._labels(outputs)
+
+
+@constructor
+class PathRegressor(ExpansionRegressor, MatchingPursuit):
+    """Numbers, also at every step of the path."""
+
+    def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
+        """Held-out targets as a table."""
+        Y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y_val")
+        return Y.reshape(len(Y), -1), np.ones(len(Y))
+
+    def __sklearn_tags__(self) -> Any:
+        """Counts must not be negative."""
+        tags = super().__sklearn_tags__()
+        counts = isinstance(self.loss, Poisson) or self.loss == "poisson"
+        tags.target_tags.positive_only = counts
+        return tags
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Predictions of the model after 1, 2, ... steps.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Yields
+        ------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            As `predict` of ``truncate(n)``.
+        """
+        for outputs in self.staged_outputs(X):
+            yield self._shaped(outputs)
+
+    def _shaped(self, outputs: Array) -> Array:
+        """Means under the loss, in the form of the training targets."""
+        return super()._shaped(self.loss_.mean(outputs))

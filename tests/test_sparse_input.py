@@ -1,0 +1,122 @@
+"""Sparse samples with duplicate, unsorted entries and 64-bit indices mean their sum, everywhere."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import get_tags
+
+import pursuit
+from pursuit import kernels
+from pursuit._validation import summed
+
+ESTIMATORS = [
+    value
+    for value in map(pursuit.__dict__.get, pursuit.__all__)
+    if inspect.isclass(value) and issubclass(value, BaseEstimator)
+]
+SPARSE = [estimator for estimator in ESTIMATORS if get_tags(estimator()).input_tags.sparse]
+
+
+def in_pieces(X):
+    """The same matrix with each entry in two pieces, in reverse order, with 64-bit indices."""
+    X = sparse.csr_array(X)
+    lengths = np.diff(X.indptr)
+    order = np.concatenate(
+        [np.arange(start, stop)[::-1] for start, stop in zip(X.indptr, X.indptr[1:], strict=False)]
+    )
+    indices = np.repeat(X.indices[order], 2).astype(np.int64)
+    data = np.column_stack([0.25 * X.data[order], 0.75 * X.data[order]]).ravel()
+    indptr = np.concatenate([[0], np.cumsum(2 * lengths)]).astype(np.int64)
+    pieces = sparse.csr_array((data, indices, indptr), shape=X.shape)
+    assert pieces.indices.dtype == np.int64
+    return pieces
+
+
+@pytest.fixture
+def samples():
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((60, 5)) < 0.6, rng.integers(1, 9, (60, 5)), 0).astype(float)
+    return X, np.where(X[:, 0] + X[:, 1] > 6, "yes", "no"), X[:, 0] - X[:, 2]
+
+
+def outputs(model, X):
+    names = ("predict_proba", "predict", "transform", "score_samples")
+    return [getattr(model, name)(X) for name in names if hasattr(model, name)]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("estimator", SPARSE)
+def test_pieces_of_an_entry_are_its_sum(estimator, samples):
+    X, labels, numbers = samples
+    y = labels if is_classifier(estimator()) else numbers
+    budget = {"n_components": 6} if "n_components" in estimator().get_params() else {}
+    seed = {"random_state": 0} if "random_state" in estimator().get_params() else {}
+    if estimator.__name__.endswith("NeighborsClassifier"):
+        budget = {}
+    pieces = in_pieces(X)
+    before = [part.copy() for part in (pieces.data, pieces.indices, pieces.indptr)]
+    whole = estimator(**budget, **seed).fit(sparse.csr_array(X), y)
+    split = estimator(**budget, **seed).fit(pieces, y)
+    for expected, values in zip(
+        outputs(whole, sparse.csr_array(X)), outputs(split, pieces), strict=True
+    ):
+        if expected.dtype.kind == "f":
+            assert_allclose(values, expected, rtol=1e-9, atol=1e-12)
+        else:
+            assert_array_equal(values, expected)
+    for part, kept in zip((pieces.data, pieces.indices, pieces.indptr), before, strict=True):
+        assert_array_equal(part, kept)
+        assert part.dtype == kept.dtype
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        kernels.RBF(0.01),
+        kernels.Laplacian(0.1),
+        kernels.Linear(),
+        kernels.Polynomial(0.1, 2, 1.0),
+        kernels.Sigmoid(0.01, 0.0),
+        kernels.Cosine(),
+        kernels.CosinePolynomial(2, 1.0),
+    ],
+)
+def test_kernels_called_on_pieces(kernel, samples):
+    X = samples[0][:8]
+    for one, other in ((in_pieces(X), in_pieces(X)), (in_pieces(X), X), (X, in_pieces(X))):
+        assert_allclose(kernel(one, other), kernel(X, X), rtol=1e-12, atol=1e-14)
+    assert_allclose(kernel.diagonal(in_pieces(X)), kernel.diagonal(X), rtol=1e-12)
+
+
+def test_two_ones_in_one_place_are_a_two():
+    D = sparse.csr_array(([1.0, 1.0], [0, 0], [0, 2, 2]), shape=(2, 1))
+    assert_allclose(kernels.RBF(1.0)(D, D), [[1.0, np.exp(-4.0)], [np.exp(-4.0), 1.0]])
+    assert D.nnz == 2
+
+
+def test_given_centres_in_pieces(samples):
+    X, _, y = samples
+    models = [
+        pursuit.KernelMatchingPursuitRegressor(3, dictionary=centres).fit(X, y)
+        for centres in (sparse.csr_array(X[:9]), in_pieces(X[:9]))
+    ]
+    assert_allclose(models[1].predict(X), models[0].predict(X), rtol=1e-10)
+
+
+def test_pieces_whose_sum_is_infinite_are_an_error():
+    X = sparse.csr_array(([1e308, 1e308, 1.0], [0, 0, 0], [0, 2, 3]), shape=(2, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with pytest.raises(ValueError, match="infinity"):
+            summed(X)
+
+
+def test_what_is_in_order_is_not_copied(samples):
+    X = sparse.csr_array(samples[0])
+    assert summed(X) is X
+    assert summed(samples[0]) is samples[0]
