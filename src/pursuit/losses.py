@@ -102,7 +102,7 @@ def _ramp(z: Array, width: float = 1.0) -> Array:
     return np.maximum(z, 0.0) + width * np.log1p(np.exp(-np.abs(z) / width))
 
 
-def _ramp_bend(z: Array, width: float = 1.0) -> Array:
+def _ramp_second_derivative(z: Array, width: float = 1.0) -> Array:
     """Second derivative of the smooth ramp: sigmoid(z / w) sigmoid(-z / w) / w."""
     return _sigmoid(z / width) * _sigmoid(-z / width) / width
 
@@ -114,7 +114,7 @@ def _sigmoid(z: Array) -> Array:
 
 def _squared_sech(m: Array) -> Array:
     """1 - tanh(m)^2 = 4 sigmoid(2m) sigmoid(-2m)."""
-    return 4.0 * _ramp_bend(2.0 * m)
+    return 4.0 * _ramp_second_derivative(2.0 * m)
 
 
 def _probabilities(F: Array) -> Array:
@@ -209,7 +209,7 @@ class MarginLoss(Loss):
     """Base of the losses L(m) of the margin m = y f, for targets y of +1 and -1.
 
     dL/df = y L'(m) and d2L/df2 = L''(m), as y^2 = 1. Subclasses define L as `_value`, L' as
-    `_slope` and L'' as `_bend`.
+    `_first_derivative` and L'' as `_second_derivative`.
     """
 
     default_alpha = RIDGE
@@ -223,20 +223,20 @@ class MarginLoss(Loss):
     def gradient(self, Y: Array, F: Array) -> Array:
         """Y L'(m)."""
         with _quiet():
-            return Y * self._slope(Y * F)
+            return Y * self._first_derivative(Y * F)
 
     def curvature(self, Y: Array, F: Array) -> Array:
         """L''(m)."""
         with _quiet():
-            return self._bend(Y * F)
+            return self._second_derivative(Y * F)
 
     def _value(self, m: Array) -> Array:
         raise NotImplementedError
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         raise NotImplementedError
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         raise NotImplementedError
 
 
@@ -253,20 +253,20 @@ class ResidualLoss(Loss):
     def gradient(self, Y: Array, F: Array) -> Array:
         """L'(r)."""
         with _quiet():
-            return self._slope(F - Y)
+            return self._first_derivative(F - Y)
 
     def curvature(self, Y: Array, F: Array) -> Array:
         """L''(r)."""
         with _quiet():
-            return self._bend(F - Y)
+            return self._second_derivative(F - Y)
 
     def _value(self, r: Array) -> Array:
         raise NotImplementedError
 
-    def _slope(self, r: Array) -> Array:
+    def _first_derivative(self, r: Array) -> Array:
         raise NotImplementedError
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         raise NotImplementedError
 
 
@@ -288,10 +288,10 @@ class SquaredError(ResidualLoss):
     def _value(self, r: Array) -> Array:
         return r * r
 
-    def _slope(self, r: Array) -> Array:
+    def _first_derivative(self, r: Array) -> Array:
         return 2.0 * r
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         return np.full(r.shape, 2.0)
 
 
@@ -321,10 +321,10 @@ class SquaredErrorTanh(MarginLoss):
     def _value(self, m: Array) -> Array:
         return (np.tanh(m) - self.target) ** 2
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return 2.0 * (np.tanh(m) - self.target) * _squared_sech(m)
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         tanh, slope = np.tanh(m), _squared_sech(m)
         return 2.0 * slope * (slope - 2.0 * tanh * (tanh - self.target))
 
@@ -347,10 +347,10 @@ class Exponential(MarginLoss):
     def _value(self, m: Array) -> Array:
         return np.asarray(np.exp(-m))
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -np.exp(-m)
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         return np.asarray(np.exp(-m))
 
 
@@ -372,11 +372,11 @@ class LogitBoost(MarginLoss):
     def _value(self, m: Array) -> Array:
         return _ramp(-2.0 * m) / LOG2
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -2.0 / LOG2 * _sigmoid(-2.0 * m)
 
-    def _bend(self, m: Array) -> Array:
-        return 4.0 / LOG2 * _ramp_bend(2.0 * m)
+    def _second_derivative(self, m: Array) -> Array:
+        return 4.0 / LOG2 * _ramp_second_derivative(2.0 * m)
 
 
 @dataclass(frozen=True)
@@ -395,10 +395,10 @@ class Doom2(MarginLoss):
     def _value(self, m: Array) -> Array:
         return 2.0 * _sigmoid(-2.0 * m)
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -_squared_sech(m)
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         return 2.0 * np.tanh(m) * _squared_sech(m)
 
 
@@ -430,11 +430,11 @@ class SmoothHinge(MarginLoss):
     def _value(self, m: Array) -> Array:
         return _ramp(1.0 - m, 1.0 / self.beta)
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -_sigmoid(self.beta * (1.0 - m))
 
-    def _bend(self, m: Array) -> Array:
-        return _ramp_bend(1.0 - m, 1.0 / self.beta)
+    def _second_derivative(self, m: Array) -> Array:
+        return _ramp_second_derivative(1.0 - m, 1.0 / self.beta)
 
 
 @dataclass(frozen=True)
@@ -455,10 +455,10 @@ class SquaredHinge(MarginLoss):
     def _value(self, m: Array) -> Array:
         return np.maximum(0.0, 1.0 - m) ** 2
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -2.0 * np.maximum(0.0, 1.0 - m)
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         return np.where(m < 1.0, 2.0, 0.0)
 
 
@@ -480,11 +480,11 @@ class LogLoss(MarginLoss):
     def _value(self, m: Array) -> Array:
         return _ramp(-m)
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -_sigmoid(-m)
 
-    def _bend(self, m: Array) -> Array:
-        return _ramp_bend(m)
+    def _second_derivative(self, m: Array) -> Array:
+        return _ramp_second_derivative(m)
 
 
 @dataclass(frozen=True)
@@ -584,11 +584,11 @@ class Huber(ResidualLoss):
         inside = np.minimum(np.abs(r), delta)
         return inside * (np.abs(r) - 0.5 * inside)
 
-    def _slope(self, r: Array) -> Array:
+    def _first_derivative(self, r: Array) -> Array:
         delta = _number("delta", self.delta)
         return np.clip(r, -delta, delta)
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         return np.where(np.abs(r) <= _number("delta", self.delta), 1.0, 0.0)
 
 
@@ -613,13 +613,13 @@ class _Pinball(ResidualLoss):
         under, over, width = self._sides()
         return under * _ramp(-r, width) + over * _ramp(r, width)
 
-    def _slope(self, r: Array) -> Array:
+    def _first_derivative(self, r: Array) -> Array:
         under, over, width = self._sides()
         return over * _sigmoid(r / width) - under * _sigmoid(-r / width)
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         under, over, width = self._sides()
-        return (under + over) * _ramp_bend(r, width)
+        return (under + over) * _ramp_second_derivative(r, width)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ from pursuit.convex_network.basis_selection import (
 )
 from pursuit.dictionary import Dictionary, resolve_dictionary
 from pursuit.expansion.basis_functions import Atoms, AtomSet
-from pursuit.expansion.design_matrix import BasisMatrix, basis_matrix
+from pursuit.expansion.design_matrix import DesignMatrix
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import Precomputed, is_precomputed
@@ -122,7 +122,7 @@ class Basis(NamedTuple):
         Their places among all.
     atoms : AtomSet
         The functions.
-    matrix : BasisMatrix
+    matrix : DesignMatrix
         Their values on the rows.
     penalty : ndarray of shape (q, q) or None
         A of the signed functions where it was given, K for ``"kernel"``, None for the identity.
@@ -130,7 +130,7 @@ class Basis(NamedTuple):
 
     chosen: Array
     atoms: AtomSet
-    matrix: BasisMatrix
+    matrix: DesignMatrix
     penalty: Array | None
 
 
@@ -491,7 +491,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
         if not np.array_equal(chosen, np.arange(len(atoms))):
             atoms = atoms.take(chosen)
         penalty = self._penalty(network, atoms, chosen)
-        return Basis(chosen, atoms, basis_matrix(atoms, network.samples.X), penalty)
+        return Basis(chosen, atoms, DesignMatrix(atoms, network.samples.X), penalty)
 
     def _penalty(self, network: Network, atoms: AtomSet, chosen: Array) -> Array | None:
         """A for some functions."""
