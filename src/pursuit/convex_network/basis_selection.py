@@ -6,7 +6,7 @@ Section 3 of K. Kovacs and A. Kocsor, "Classification using a sparse combination
     <f, g> = sum_i w_i f(x_i) g(x_i),
 
 so that each rule needs the Gram matrix G of the functions alone, and is a pivot rule of
-``greedy/pivot_rules.py``; ties go to the lowest index. Functions that are zero on all rows, for CORR those
+``partial_cholesky.py``; ties go to the lowest index. Functions that are zero on all rows, for CORR those
 that are constant, are never chosen.
 
 ==================  ========================================================================
@@ -19,7 +19,7 @@ that are constant, are never chosen.
 ``objective``       The paper's future work: greedily by the objective itself, with lambda and the
                     loss of the network, the penalty A = I and no box. Each step takes the function
                     of unit length along which the objective falls most steeply, then fits all
-                    coefficients anew: ``greedy/any_loss.py``, back-fitting. (Pre-fitting, whose
+                    coefficients anew: ``any_loss.py``, back-fitting. (Pre-fitting, whose
                     lengths are those outside the span, ended higher on every set tried: under the
                     penalty what is in the span is not free.) Of several classes one basis serves
                     all; the squares of their slopes add up.

@@ -32,7 +32,7 @@ Steps.
 2. q of the k functions, if fewer are asked for (section 3; ``basis_selection.py``).
 3. In beta = y alpha the functions are the same for all classes. The box of beta_j is [a_j, b_j], or
    [-b_j, -a_j] where y_j = -1, and A becomes Y A Y: the identity stays what it is, and Y K Y
-   becomes K. The constrained Gauss-Seidel method (``optimize/coordinate_descent.py``) finds the minimum.
+   becomes K. The constrained Gauss-Seidel method (``coordinate_descent.py``) finds the minimum.
 4. Functions whose coefficients are all zero are left out of the model (section 3).
 
 The SVM's box is [0, C w_j] for a row of weight w_j, and for rows that are equal the sum of theirs,
@@ -42,7 +42,7 @@ Where we differ: the text prints the smooth hinge with a wrong sign and -alpha >
 where -alpha >= -Ce is meant. Steps by curvature and joint steps beside the constant step of
 definition 2.
 
-Cost. n q kernel values, and see ``optimize/coordinate_descent.py``. Where the n x q matrix does not fit in the
+Cost. n q kernel values, and see ``coordinate_descent.py``. Where the n x q matrix does not fit in the
 working memory it is computed anew, block by block, for each sweep and each joint step.
 """
 
@@ -60,7 +60,7 @@ from sklearn.utils import check_random_state
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
-from pursuit.base.estimators import ClassPredictor
+from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor
 from pursuit.convex_network.basis_selection import (
     GREEDY_RULES,
@@ -154,7 +154,7 @@ class NetworkFit:
 
 
 @constructor
-class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor, KernelParameters):
+class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParameters):
     """Combination of kernel functions, or others, that minimises a convex loss and a penalty.
 
     Parameters

@@ -12,7 +12,7 @@ Phi'v                      ``rmatvec``              (q,), or (q, T) for v of sha
 Phi_S' diag(w) Phi_S       ``gram``                 for some functions S
 sum_i w_i Phi[i, S]^2      ``diagonal``             the diagonal of that
 sum_i w_i |Phi[i, :]|      ``absolute_sums``        (q,)
-Phi[:, S]                  ``columns``              (n, n_S)   
+Phi[:, S]                  ``columns``              (n, n_S)
 Phi[:, j], j in S          ``each_column``          one contiguous column after another
 blocks of rows             ``row_blocks``           pairs (rows, Phi[rows, S])
 blocks of columns          ``column_blocks``        pairs (columns, Phi[:, columns])

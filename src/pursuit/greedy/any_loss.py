@@ -68,7 +68,7 @@ from pursuit._validation import Samples
 from pursuit._warnings import warn
 from pursuit.dictionary import Dictionary
 from pursuit.expansion.design_matrix import DesignMatrix, PlainFunctions
-from pursuit.expansion.expansion import CoefficientPath, RefittedPath
+from pursuit.expansion.path import CoefficientPath, RefittedPath
 from pursuit.greedy.normal_equations import (
     NormalEquations,
     WeightedValues,

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._warnings import warn
 from pursuit.expansion.basis_functions import AtomSet
-from pursuit.expansion.expansion import BasisPath, CoefficientPath, RefittedPath, without_void_end
+from pursuit.expansion.path import BasisPath, CoefficientPath, RefittedPath, without_void_end
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.greedy.path_losses import training_losses
 from pursuit.greedy.stopping import below_threshold, best_prefix
