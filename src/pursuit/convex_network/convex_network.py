@@ -42,8 +42,8 @@ Where we differ: the text prints the smooth hinge with a wrong sign and -alpha >
 where -alpha >= -Ce is meant. Steps by curvature and joint steps beside the constant step of
 definition 2.
 
-Cost. n q kernel values, and see ``coordinate_descent.py``. Where the n x q matrix does not fit in the
-working memory it is computed anew, block by block, for each sweep and each joint step.
+Cost. n q kernel values, and see ``coordinate_descent.py``. Where the n x q matrix does not fit in
+the working memory it is computed anew, block by block, for each sweep and each joint step.
 """
 
 from __future__ import annotations

@@ -59,9 +59,11 @@ from pursuit._validation import Samples
 from pursuit.base.docstrings import with_shared_sections
 from pursuit.base.parameters import constructor
 from pursuit.dictionary import Dictionary
-from pursuit.greedy.any_loss import Method, new_search, warn_unconverged
+from pursuit.greedy.any_loss import warn_unconverged
+from pursuit.greedy.make_pursuit import Method, make_pursuit
+from pursuit.greedy.multi_output import round_robin
 from pursuit.greedy.path_losses import bound_path, held_out_losses, leave_one_out_losses
-from pursuit.greedy.squared_error import Fit, Stopping, choose_prefix, deal
+from pursuit.greedy.stopping import Fit, Stopping, choose_prefix
 from pursuit.losses import Loss
 from pursuit.matching_pursuit.cross_validation import (
     fold_losses,
@@ -108,7 +110,7 @@ def kernel_matching_pursuit(
         The path, the chosen atoms and the losses along the way.
     """
     method, stopping = method or Method(), stopping or Stopping()
-    search = new_search(dictionary, samples, budgets, method)
+    search = make_pursuit(dictionary, samples, budgets, method)
     fit = choose_prefix(search, dictionary.atoms, stopping)
     warn_unconverged(search)
     return fit
@@ -297,7 +299,7 @@ class _CrossValidation(MatchingPursuit):
         # Among equal losses the smallest model, then the first gamma.
         n_before, best = np.argwhere((mean == mean.min()).T)[0]
         self.gamma_ = self.gammas_[best]
-        chosen = np.bincount(deal(budgets)[: n_before + 1], minlength=len(budgets)).tolist()
+        chosen = np.bincount(round_robin(budgets)[: n_before + 1], minlength=len(budgets)).tolist()
         final, train = dictionary(self.gamma_), _some(samples, rows)
         fit = kernel_matching_pursuit(final, train, chosen, method)
         return self._store_fit(fit, final, train, chosen, method, loss)

@@ -29,9 +29,10 @@ from pursuit.dictionary import Dictionary, draw_candidates, n_candidate_rows, re
 from pursuit.expansion.basis_functions import AtomSet
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.path import CoefficientPath, staged_values
-from pursuit.greedy.any_loss import LossRule, Method
+from pursuit.greedy.any_loss import LossRule
+from pursuit.greedy.make_pursuit import Method
 from pursuit.greedy.path_losses import inverse_temperatures
-from pursuit.greedy.squared_error import Fit, warn_short
+from pursuit.greedy.stopping import Fit, warn_short
 from pursuit.kernels import Kernel
 from pursuit.linalg import blocks
 from pursuit.losses import LOSSES, Loss, Poisson, SquaredError, resolve_loss
