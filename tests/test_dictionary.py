@@ -8,6 +8,7 @@ import reference
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+import pursuit
 from pursuit.dictionary import (
     DEFAULT_CANDIDATES,
     LARGEST_COMPLETE,
@@ -80,6 +81,35 @@ def test_random_training_rows(X):
     counts = sum(np.bincount(draw_candidates(rows, 4, seed), minlength=20) for seed in range(300))
     assert_array_equal(counts[1::2], 0)
     assert (np.abs(counts[::2] / 300 - 0.4) < 4 * np.sqrt(0.24 / 300)).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_a_draw_is_over_distinct_rows(form, X):
+    distinct = X[:8]
+    copies = form(np.repeat(distinct, [1, 90, 1, 1, 50, 1, 1, 1], axis=0))
+    rows = np.arange(copies.shape[0])
+    assert_allclose(form(distinct).sum(), copies[draw_candidates(rows, 8, 0, copies)].sum())
+    few = draw_candidates(rows, 4, 1, copies)
+    assert len(np.unique(np.asarray(copies[few].sum(axis=1)).ravel())) == 4
+    # Where all rows differ the draw is that without a look at them.
+    assert_array_equal(
+        draw_candidates(np.arange(20), 5, 3, form(X)), draw_candidates(np.arange(20), 5, 3)
+    )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(5))
+def test_estimators_draw_distinct_rows(seed, X):
+    copies = np.repeat(X[:8], [1, 90, 1, 1, 50, 1, 1, 1], axis=0)
+    y = np.repeat(np.arange(8.0), [1, 90, 1, 1, 50, 1, 1, 1])
+    model = pursuit.KernelMatchingPursuitRegressor(
+        8, gamma=1.0, n_candidates=8, random_state=seed
+    ).fit(copies, y)
+    assert model.n_components_ == 8 or model.stop_reason_ == "zero_residual"
+    assert model.n_components_ >= 7
+    classifier = pursuit.ReducedSupportVectorClassifier(8, gamma=1.0, random_state=seed)
+    vectors = classifier.fit(copies, y > 3).support_vectors_
+    assert len(np.unique(vectors, axis=0)) == len(vectors) == 8
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])

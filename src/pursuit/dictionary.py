@@ -44,6 +44,7 @@ from pursuit.expansion.basis_functions import (
     unite,
 )
 from pursuit.geometry.local_covariance import Neighborhoods, local_covariances
+from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import Kernel, Precomputed
 from pursuit.losses import weighted_median
 
@@ -118,8 +119,10 @@ def n_candidate_rows(n_candidates: Any, n_rows: int, n_components: int) -> int:
     )
 
 
-def draw_candidates(rows: Array, n_candidates: int, random_state: Any) -> Array:
+def draw_candidates(rows: Array, n_candidates: int, random_state: Any, X: Any = None) -> Array:
     """Draw rows without replacement, kept in row order; all of them if there are no more.
+
+    A copy of a row is the same function again: with `X` only the first of equal rows is drawn.
 
     Parameters
     ----------
@@ -129,7 +132,11 @@ def draw_candidates(rows: Array, n_candidates: int, random_state: Any) -> Array:
         How many.
     random_state : int, RandomState or None
         For the draw.
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features), optional
+        The samples that `rows` refers to.
     """
+    if X is not None:
+        rows = rows[equal_rows(X[rows])[0]]
     if n_candidates >= len(rows):
         return rows
     rng = check_random_state(random_state)

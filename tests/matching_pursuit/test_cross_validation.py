@@ -9,10 +9,16 @@ from sklearn.model_selection import (
     GroupKFold,
     KFold,
     LeaveOneOut,
+    PredefinedSplit,
     RepeatedStratifiedKFold,
     StratifiedKFold,
 )
 
+from pursuit import (
+    KernelMatchingPursuitClassifier,
+    KernelMatchingPursuitRegressor,
+    KernelMatchingPursuitRegressorCV,
+)
 from pursuit._validation import Samples
 from pursuit.dictionary import Dictionary, given_centres, training_rows
 from pursuit.greedy.make_pursuit import Method
@@ -179,3 +185,41 @@ def test_a_path_of_no_steps_has_the_loss_of_the_mean(complete):
     mean = np.average(P.Y[train], axis=0, weights=P.weights[train])
     errors = ((P.Y[test] - mean) ** 2).mean(axis=1)
     assert_allclose(losses, np.full(3, np.average(errors, weights=P.weights[test])), rtol=1e-12)
+
+
+@pytest.mark.parametrize("fold", [np.arange(60) % 3, np.r_[np.full(6, -1), np.arange(54) % 4]])
+def test_predefined_split_counts_all_rows(fold, rng):
+    X, y, weights = rng.normal(size=(60, 2)), rng.normal(size=60), np.ones(60)
+    weights[:7] = 0.0
+    model = KernelMatchingPursuitRegressorCV(4, gammas=[0.5], cv=PredefinedSplit(fold))
+    model.fit(X, y, weights)
+    pairs = list(PredefinedSplit(fold).split())
+    same = KernelMatchingPursuitRegressorCV(4, gammas=[0.5], cv=pairs).fit(X, y, weights)
+    assert_allclose(model.cv_loss_path_, same.cv_loss_path_, rtol=1e-12)
+    with pytest.raises(ValueError, match="cv: test_fold has 60 entries, but X has 59 rows"):
+        model.fit(X[1:], y[1:])
+
+
+def test_more_folds_than_samples_is_an_error_about_cv(rng):
+    with pytest.raises(ValueError, match="cv=5: .*5"):
+        KernelMatchingPursuitRegressorCV(2).fit(rng.normal(size=(3, 2)), np.arange(3.0))
+
+
+def test_few_samples_are_held_out_by_class(rng):
+    X = rng.normal(size=(6, 2))
+    model = KernelMatchingPursuitClassifier(2, early_stopping=True, random_state=0)
+    model.fit(X, list("ababab"))
+    assert len(model.validation_loss_path_) == len(model.train_loss_path_)
+    with pytest.raises(ValueError, match="1 of the rarest class.*change early_stopping"):
+        model.fit(X, list("aaaaab"))
+    with pytest.raises(ValueError, match="there are 1 in all.*validation_fraction"):
+        KernelMatchingPursuitRegressor(2, early_stopping=True).fit(X[:1], [1.0])
+
+
+def test_errors_about_held_out_samples_name_x_val(rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    model = KernelMatchingPursuitClassifier(2, early_stopping=True)
+    with pytest.raises(ValueError, match="Input X_val contains NaN"):
+        model.fit(X, y, X_val=np.full((3, 2), np.nan), y_val=y[:3])
+    with pytest.raises(ValueError, match="X_val has 1 features"):
+        model.fit(X, y, X_val=X[:, :1], y_val=y)

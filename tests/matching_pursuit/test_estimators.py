@@ -425,7 +425,7 @@ def test_cross_validation_with_given_centres_equals_brute_force(route, rng):
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_cross_validation_with_random_candidates_equals_brute_force(route):
-    drawn = draw_candidates(USED, 30, 5)
+    drawn = draw_candidates(USED, 30, 5, P.X)
     assert len(drawn) == 30
     D = reference.rbf(P.X, P.X, GAMMA)
     splits = splits_of(KFold(3))
@@ -1245,7 +1245,7 @@ def test_bad_held_out_rows():
         model.fit(P.X, P.labels, X_val=P.X[:9], y_val=P.labels[:8])
     with pytest.raises(ValueError, match="y_val has the label cow"):
         model.fit(P.X, P.labels, X_val=P.X[:2], y_val=["ant", "cow"])
-    with pytest.raises(ValueError, match="X has 3 features"):
+    with pytest.raises(ValueError, match="X_val has 3 features"):
         model.fit(P.X, P.labels, X_val=P.X[:9, :3], y_val=P.labels[:9])
     with pytest.raises(ValueError, match="NaN"):
         model.fit(P.X, P.labels, X_val=with_entry(np.nan), y_val=P.labels)

@@ -157,6 +157,7 @@ def sparse_kernel_pca(
 
 def bound_terms(residual_sums: Array, n_samples: int, norms: Array, delta: float) -> Array:
     """Corollary 1 for 1, 2, ... points; R is the largest K(x, x)."""
+    n_samples = max(n_samples, 1)  # weights that sum to less than one sample leave no bound
     t = np.arange(1, min(len(residual_sums), n_samples - 1) + 1)
     means = residual_sums[: len(t)] / (n_samples - t)
     largest = float(norms.max(initial=0.0)) or 1.0
@@ -722,7 +723,10 @@ class GreedyNystroem(LandmarkTransformer):
         """The rows that pre-fitting kernel matching pursuit chooses."""
         kernel, X, weights, rows = points
         number = n_candidate_rows(self.n_candidates, len(rows), self.n_components)
-        candidates = draw_candidates(np.arange(len(rows)), number, self.random_state)
+        few = number < len(rows) and not isinstance(kernel, Precomputed)
+        candidates = draw_candidates(
+            np.arange(len(rows)), number, self.random_state, X if few else None
+        )
         dictionary = training_rows(kernel, X, candidates)
         search = make_pursuit(dictionary, Samples(X, Y, weights), [self.n_components], Method())
         search.extend(self.n_components)

@@ -157,7 +157,8 @@ def bound_path(
         for n, outputs in enumerate(staged_values(path, values)):
             outside = np.where(used <= n, np.maximum(weights - 1.0, 0.0), weights)
             errors[n] += float(outside @ _wrong(samples.Y[rows], outputs, tolerance, loss))
-    n_samples = round(float(samples.weights.sum()))
+    # Weights that sum to less than one sample leave no bound.
+    n_samples = max(1, round(float(samples.weights.sum())))
     n_basis = np.minimum(n_vectors, n_samples)
     # Whole errors, but for rounding of their weights.
     return matching_pursuit_bound_path(n_samples, n_basis, np.ceil((1.0 - 1e-12) * errors))

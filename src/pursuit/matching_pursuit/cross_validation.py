@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv, train_test_split
+from sklearn.model_selection import PredefinedSplit, check_cv, train_test_split
 
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_real, class_codes
@@ -80,15 +80,35 @@ def hold_out(
 ) -> Split:
     """Set a random fraction of `rows` aside, by class for a classifier.
 
+    A classifier holds out at least one sample for each class.
+
     Returns
     -------
     train, test : ndarray of int
         Rows in increasing order.
+
+    Raises
+    ------
+    ValueError
+        If there are too few samples, of a class or in all, to train on and to hold out.
     """
+    codes = class_codes(samples.Y[rows]) if classifier else np.zeros(len(rows), dtype=int)
+    counts = np.unique(codes, return_counts=True)[1]
+    n_test = max(int(np.ceil(fraction * len(rows))), len(counts))
+    if counts.min() < 2 or len(rows) - n_test < len(counts):
+        raise ValueError(
+            f"early_stopping=True with validation_fraction={fraction} needs two samples of each "
+            f"class or more, and there are {len(rows)} samples, {counts.min()} of the rarest "
+            "class: give X_val and y_val, or change early_stopping or validation_fraction"
+            if classifier
+            else f"early_stopping=True with validation_fraction={fraction} needs samples to train "
+            f"on and samples to hold out, and there are {len(rows)} in all: give X_val and "
+            "y_val, or change early_stopping or validation_fraction"
+        )
     train, test = train_test_split(
         rows,
-        test_size=fraction,
-        stratify=class_codes(samples.Y[rows]) if classifier else None,
+        test_size=n_test,
+        stratify=codes if classifier else None,
         random_state=random_state,
     )
     return np.sort(train), np.sort(test)
@@ -101,7 +121,7 @@ def index_splits(cv: Any, samples: Samples, *, classifier: bool) -> list[Split]:
     ----------
     cv : int, splitter or iterable of index pairs
         A number or a splitter divides the rows of positive weight (by class for a
-        classifier); index pairs refer to all of the caller's rows.
+        classifier); index pairs and a `PredefinedSplit` refer to all of the caller's rows.
     samples : Samples
         All of the caller's rows.
     classifier : bool
@@ -110,20 +130,32 @@ def index_splits(cv: Any, samples: Samples, *, classifier: bool) -> list[Split]:
     Raises
     ------
     ValueError
-        If a part of a split is empty.
+        If a part of a split is empty, or `cv` does not go with the number of samples.
     """
     rows = np.flatnonzero(samples.weights > 0)
+    if isinstance(cv, PredefinedSplit):
+        _check_predefined(cv, samples.X.shape[0])
+        cv = list(cv.split())
     splits: list[Split]
     if isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split"):
         given = [(_as_indices(train), _as_indices(test)) for train, test in cv]
         splits = [(np.intersect1d(tr, rows), np.intersect1d(te, rows)) for tr, te in given]
     else:
         target = class_codes(samples.Y[rows]) if classifier else samples.Y[rows, 0]
-        folds = check_cv(cv, target, classifier=classifier)
-        splits = [(rows[tr], rows[te]) for tr, te in folds.split(rows, target)]
+        try:
+            folds = list(check_cv(cv, target, classifier=classifier).split(rows, target))
+        except ValueError as error:
+            raise ValueError(f"cv={cv!r}: {error}") from error
+        splits = [(rows[tr], rows[te]) for tr, te in folds]
     if not splits or not all(len(train) and len(test) for train, test in splits):
         raise ValueError("cv: every split needs training and test rows of positive weight")
     return splits
+
+
+def _check_predefined(cv: PredefinedSplit, n_rows: int) -> None:
+    """Raise unless there is a fold for each of the caller's rows."""
+    if len(cv.test_fold) != n_rows:
+        raise ValueError(f"cv: test_fold has {len(cv.test_fold)} entries, but X has {n_rows} rows")
 
 
 def _as_indices(part: Any) -> Array:

@@ -156,7 +156,7 @@ class _EarlyStopping(MatchingPursuit):
         rows, validation = self._held_out(samples, X_val, y_val)
         train = _some(samples, rows)
         dictionary = self._dictionary(
-            samples, self.gamma, self._candidates(rows, sum(budgets)), rows
+            samples, self.gamma, self._candidates(samples, rows, sum(budgets)), rows
         )
         loss = self._loss(train, budgets)
         method = self._method(loss)
@@ -284,7 +284,7 @@ class _CrossValidation(MatchingPursuit):
         splits = index_splits(self.cv, samples, classifier=is_classifier(self))
         self.gammas_ = gamma_grid(self.gammas, self.kernel, self.gamma, samples)
         rows = np.flatnonzero(samples.weights > 0)
-        candidates = self._candidates(rows, sum(budgets))
+        candidates = self._candidates(samples, rows, sum(budgets))
         loss = self._loss(samples.take(rows), budgets)
         method = self._method(loss)
 

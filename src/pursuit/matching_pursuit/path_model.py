@@ -33,7 +33,7 @@ from pursuit.greedy.any_loss import LossRule
 from pursuit.greedy.make_pursuit import Method
 from pursuit.greedy.path_losses import inverse_temperatures
 from pursuit.greedy.stopping import Fit, warn_short
-from pursuit.kernels import Kernel
+from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.losses import LOSSES, Loss, Poisson, SquaredError, resolve_loss
 
@@ -243,10 +243,13 @@ class MatchingPursuit(PathModel, KernelParameters):
             )
         return {code: resolved(self.kernel[label]) for code, label in enumerate(labels)}
 
-    def _candidates(self, rows: Array, budget: int) -> Array:
+    def _candidates(self, samples: Samples, rows: Array, budget: int) -> Array:
         """Rows that candidate functions may be centred on: all of `rows`, or a random part."""
         number = n_candidate_rows(self.n_candidates, len(rows), budget)
-        return draw_candidates(rows, number, self.random_state)
+        # Equal rows of kernel values, or of two classes with their own kernels, are two functions.
+        by_row = is_precomputed(self.kernel) or isinstance(self.kernel, Mapping)
+        X = None if by_row or number >= len(rows) else samples.X
+        return draw_candidates(rows, number, self.random_state, X)
 
     def _dictionary(
         self, samples: Samples, gamma: Any, candidates: Array, training: Array

@@ -58,8 +58,10 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
 from pursuit.base.estimators import ExpansionClassifier
+from pursuit.dictionary import draw_candidates
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import RBF, Kernel, Linear, Precomputed
 from pursuit.linalg import blocks
 from pursuit.optimize.svm import solve_margin, solve_on_vectors
@@ -505,14 +507,14 @@ class ReducedSupportVectorClassifier(ClassifierMixin, _BudgetedClassifier):
         self, kernel: Kernel, samples: Samples, budgets: list[int], rows: Array
     ) -> list[_Part]:
         rng = check_random_state(self.random_state)
-        n_rows = samples.X.shape[0]
-        if max(budgets) > n_rows:
-            self._warn_short(n_rows, "there are no more rows of positive weight")
+        distinct = equal_rows(samples.X)[0]
+        if max(budgets) > len(distinct):
+            self._warn_short(len(distinct), "there are no more distinct rows of positive weight")
         parts, drawn = [], []
         for budget, outputs in zip(
             budgets, _columns(len(budgets), samples.Y.shape[1]), strict=True
         ):
-            chosen = np.sort(rng.choice(n_rows, min(budget, n_rows), replace=False))
+            chosen = draw_candidates(distinct, budget, rng)
             drawn.append(rows[chosen])
             Z = samples.X[chosen].astype(np.float64)
             solve = _with_margin if self.regularizer == "margin" else _with_coefficients

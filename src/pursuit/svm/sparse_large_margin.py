@@ -491,7 +491,9 @@ def _chosen_rows(
     """Rows that pre-fitting matching pursuit chooses; others at random where it ends early."""
     n_rows = samples.X.shape[0]
     number = n_candidate_rows(None, n_rows, sum(budgets))
-    candidates = draw_candidates(np.arange(n_rows), number, rng)
+    candidates = draw_candidates(
+        np.arange(n_rows), number, rng, samples.X if number < n_rows else None
+    )
     search = make_pursuit(training_rows(kernel, samples.X, candidates), samples, budgets, Method())
     search.extend(sum(budgets))
     found = []
