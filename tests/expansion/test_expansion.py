@@ -130,8 +130,8 @@ def test_leave_one_out_equals_refits(alpha, intercept, rng):
         assert_allclose(held_out.values(), stages[n - 1][few], rtol=1e-12)
 
 
-def test_a_row_that_is_explained_by_itself_alone_gets_the_mean(rng):
-    """An atom that only one row has: without that row nothing is known of it."""
+def test_a_row_that_is_explained_by_the_only_vector_gets_the_constant(rng):
+    """An atom that only one row has: without that row, and the atom, the constant is left."""
     D = np.zeros((8, 1))
     D[2] = 1.0
     Y = rng.normal(size=(8, 1))
