@@ -7,6 +7,7 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from problems import as_targets, awkward, equations_of
 
+from pursuit import KernelMatchingPursuitClassifier
 from pursuit._validation import Samples
 from pursuit.bounds import matching_pursuit_bound
 from pursuit.dictionary import Atoms
@@ -97,6 +98,58 @@ def test_leave_one_out_losses_are_those_of_refits(case, block_rows):
         errors = (samples.Y - held_out) ** 2
         expected = np.average(errors.mean(axis=1), weights=samples.weights)
         assert_allclose(loss, expected, rtol=1e-7)
+
+
+def left_out(D, Y, weights, support, i, intercept, dropped):
+    """The output at row `i` of a fit without the row and without the vector `dropped`."""
+    left = weights.copy()
+    left[i] -= min(left[i], 1.0)
+    columns = D[:, support[support != dropped]]
+    if intercept:
+        columns = np.hstack([columns, np.ones((len(D), 1))])
+    root = np.sqrt(left)[:, None]
+    return columns[i] @ np.linalg.lstsq(root * columns, root * Y, rcond=None)[0]
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("budgets", [(12,), (8, 7)])
+def test_a_row_with_a_vector_of_its_own_is_left_out_with_it(budgets, weighted, intercept, rng):
+    """Leverage 1: half of the rows are far from all others, half are close together."""
+    X = np.vstack([1e3 * rng.normal(size=(15, 2)), rng.normal(size=(15, 2))])
+    Y = rng.normal(size=(30, 2))
+    weights = rng.uniform(0.4, 1.0, size=30) if weighted else np.ones(30)
+    samples = Samples(X, Y, weights)
+    dictionary = Atoms(RBF(0.5), X)
+    equations = equations_of(dictionary.functions, samples, 30, centred=intercept)
+    search = SquaredErrorPursuit(equations, "prefit", list(budgets))
+    search.extend(sum(budgets))
+    path, support = search.path()
+    losses = leave_one_out_losses(path, dictionary.take(support), samples, intercept)
+    D, n_alone = reference.rbf(X, X, 0.5), 0
+    for n, loss in enumerate(losses, start=1):
+        held_out = np.empty(Y.shape)
+        for basis, m in zip(path.bases, path.lengths(n), strict=True):
+            chosen = support[basis.picks[:m]]
+            n_alone += np.sum(chosen < 15)
+            for i in range(30):
+                dropped = i if i < 15 else -1
+                held_out[i, basis.outputs] = left_out(
+                    D, Y[:, basis.outputs], weights, chosen, i, intercept, dropped
+                )
+        expected = np.average(((Y - held_out) ** 2).mean(axis=1), weights=weights)
+        assert_allclose(loss, expected, rtol=1e-8)
+    assert n_alone > 10
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "squared_hinge"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_memorised_labels_leave_no_confidence(loss, n_classes, rng):
+    """Random labels and a kernel that reaches no other row: nothing is known elsewhere."""
+    X, labels = rng.normal(size=(100, 3)), rng.integers(0, n_classes, size=100)
+    model = KernelMatchingPursuitClassifier(40, gamma=1e4, loss=loss).fit(X, labels)
+    largest = model.predict_proba(X).max()
+    assert largest < 1.3 * np.bincount(labels).max() / 100
 
 
 def test_paths_without_steps():
@@ -218,6 +271,24 @@ def test_approximate_leave_one_out_is_exact_for_squared_error(
     few = np.array([3, 20, 41])
     some = approximately(samples, path, atoms, steps, SquaredError(), alpha, intercept, few)
     assert_allclose(some[-1], stages[-1][few], rtol=1e-9)
+
+
+def test_approximate_leave_one_out_at_leverage_one_is_that_of_the_closed_form(rng):
+    X = np.vstack([1e3 * rng.normal(size=(10, 2)), rng.normal(size=(20, 2))])
+    samples = Samples(X, rng.normal(size=(30, 1)), np.ones(30))
+    dictionary = Atoms(RBF(0.5), X)
+    values = WeightedValues(dictionary.functions, samples, 30, centred=True, keep=True)
+    equations = normal_equations(gather(values, complete=True), values, alpha=0.0)
+    search = GradientPursuits(values, equations, "prefit", [12], LossRule(SquaredError(), 1))
+    search.extend(12)
+    path, support = search.path()
+    assert (support < 10).any()
+    atoms = dictionary.take(support)
+    (outputs,) = approximately(samples, path, atoms, [12], SquaredError(), 0.0, True)
+    D = reference.rbf(X, X, 0.5)
+    for i in support[support < 10]:
+        expected = left_out(D, samples.Y, samples.weights, support, i, True, i)
+        assert_allclose(outputs[i], expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -6,34 +6,87 @@ e_i = y_i - f(x_i), the residual without sample i is e_i / (1 - h_i); see ``path
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from pursuit._typing import Array
 from pursuit.expansion.path import BasisPath, CoefficientPath, prepared_values
+from pursuit.linalg.factor import solve_upper
 
-__all__ = ["FULL_LEVERAGE", "HeldOut", "leave_one_out"]
+__all__ = ["FULL_LEVERAGE", "HeldOut", "leave_one_out", "most_releasing"]
 
 # A row whose leverage is this near to 1 is explained by itself alone.
 FULL_LEVERAGE = 1e-6
 
 
 class HeldOut(NamedTuple):
-    """Outputs of a prefix on training rows and their leverages, both (n_rows, n_outputs)."""
+    """Outputs of a prefix on training rows and their leverages, both (n_rows, n_outputs).
+
+    `without` gives, for some rows and an output, the output and the leverage of the model less
+    the vector that explains each row.
+    """
 
     outputs: Array
     leverage: Array
     targets: Array
     target_mean: Array
+    without: Callable[[Array, int], tuple[Array, Array]]
 
     def values(self) -> Array:
         """Leave-one-out outputs, y_i - e_i / (1 - h_i)."""
-        slack = 1.0 - self.leverage
-        alone = slack < FULL_LEVERAGE
-        errors = (self.targets - self.outputs) / np.where(alone, 1.0, slack)
-        return np.where(alone, self.target_mean, self.targets - errors)
+        alone = self.leverage > 1.0 - FULL_LEVERAGE
+        held_out = self._left_out(self.targets, self.outputs, np.where(alone, 0.0, self.leverage))
+        for t in np.flatnonzero(alone.any(axis=0)):
+            rows = np.flatnonzero(alone[:, t])
+            outputs, leverage = self.without(rows, int(t))
+            # Where no vector explains the row, nothing but the constant is left.
+            still = leverage > 1.0 - FULL_LEVERAGE
+            left = self._left_out(self.targets[rows, t], outputs, np.where(still, 0.0, leverage))
+            held_out[rows, t] = np.where(still, self.target_mean[t], left)
+        return held_out
+
+    @staticmethod
+    def _left_out(targets: Array, outputs: Array, leverage: Array) -> Array:
+        """Y - e / (1 - h)."""
+        left: Array = targets - (targets - outputs) / (1.0 - leverage)
+        return left
+
+
+def most_releasing(directions: Array, inverse_diagonal: Array) -> tuple[Array, Array]:
+    """The coefficient whose removal takes the most leverage from each row.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (n_rows, n)
+        G^{-1} phi_i of each row.
+    inverse_diagonal : ndarray of shape (n,)
+        Diagonal of G^{-1}.
+
+    Returns
+    -------
+    chosen : ndarray of int of shape (n_rows,)
+        j.
+    ratio : ndarray of shape (n_rows,)
+        (G^{-1} phi_i)_j / (G^{-1})_jj: without j the output falls by alpha_j times this, and
+        phi_i'G^{-1}phi_i by (G^{-1} phi_i)_j times this.
+    """
+    chosen: Array = (directions**2 / inverse_diagonal).argmax(axis=1)
+    ratio: Array = directions[np.arange(len(chosen)), chosen] / inverse_diagonal[chosen]
+    return chosen, ratio
+
+
+def _without_vector(basis: BasisPath, q: Array, t: int) -> tuple[Array, Array]:
+    """What output t and q'q of each row lose with the vector that explains the row."""
+    n = len(basis.picks)
+    if not n:
+        return np.zeros(len(q)), np.zeros(len(q))
+    inverse = solve_upper(basis.factor, np.eye(n))
+    directions = q @ inverse.T
+    chosen, ratio = most_releasing(directions, (inverse**2).sum(axis=1))
+    alpha = inverse @ basis.targets[:, np.flatnonzero(basis.outputs == t)[0]]
+    return alpha[chosen] * ratio, directions[np.arange(len(q)), chosen] * ratio
 
 
 def leave_one_out(
@@ -48,8 +101,9 @@ def leave_one_out(
 
     With the atoms as chosen on all rows, y_i - e_i / (1 - h_i) is the output at row i of the
     model fitted without it. A row of weight 2 counts as two equal rows of which one is left
-    out; a row of weight below 1 is left out whole. Where the leverage h_i is 1 to rounding
-    the row is explained by itself alone: the mean of the targets stands in.
+    out; a row of weight below 1 is left out whole. A row whose leverage h_i is 1 to rounding
+    is explained by a vector that no other row has a say on, its own where the kernel is narrow:
+    it is left out of the model without that vector.
 
     Parameters
     ----------
@@ -84,4 +138,11 @@ def leave_one_out(
             outputs[:, basis.outputs] += q[b][:, new] @ basis.targets[new]
             leverage[:, basis.outputs] += (unit * (q[b][:, new] ** 2).sum(axis=1))[:, None]
         taken = lengths
-        yield HeldOut(outputs, leverage, targets, path.target_mean)
+
+        def without(rows: Array, t: int, lengths: list[int] = lengths) -> tuple[Array, Array]:
+            b = next(b for b, basis in enumerate(path.bases) if t in basis.outputs)
+            basis = cast("BasisPath", path.bases[b]).first(lengths[b])
+            falls, released = _without_vector(basis, q[b][rows, : lengths[b]], t)
+            return outputs[rows, t] - falls, leverage[rows, t] - unit[rows] * released
+
+        yield HeldOut(outputs, leverage, targets, path.target_mean, without)

@@ -24,12 +24,12 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, class_codes
 from pursuit.bounds import matching_pursuit_bound_path
 from pursuit.expansion.basis_functions import AtomSet
-from pursuit.expansion.leave_one_out import FULL_LEVERAGE, leave_one_out
+from pursuit.expansion.leave_one_out import FULL_LEVERAGE, leave_one_out, most_releasing
 from pursuit.expansion.path import BasisPath, CoefficientPath, staged_values
 from pursuit.expansion.probabilities import fit_inverse_temperature
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import cholesky, solve_transposed
+from pursuit.linalg.factor import cholesky, solve_transposed, solve_upper
 from pursuit.losses import LOSSES, Loss
 
 __all__ = [
@@ -257,11 +257,18 @@ def _approximately_left_out(
         Y, weights = samples.Y[few], np.minimum(samples.weights[few], 1.0)[:, None]
         k = coefficients.shape[1]
         outputs = values[:, :k] @ coefficients.T + intercept + path.atom_mean[:k] @ coefficients.T
-        leverage = _leverages(path, values, hessians, int(n))
-        slack = 1.0 - weights * np.maximum(objective.loss.curvature(Y, outputs), 0.0) * leverage
-        slope = weights * objective.loss.gradient(Y, outputs) * leverage
-        alone = slack < FULL_LEVERAGE
-        yield np.where(alone, path.target_mean, outputs + slope / np.where(alone, 1.0, slack))
+        curvature = np.maximum(objective.loss.curvature(Y, outputs), 0.0)
+        slope = objective.loss.gradient(Y, outputs)
+        leverage, released, falls = _leverages(path, values, hessians, coefficients, int(n))
+        # A row that one vector explains is left out of the model without that vector.
+        alone = 1.0 - weights * curvature * leverage < FULL_LEVERAGE
+        outputs = np.where(alone, outputs - falls, outputs)
+        slope = np.where(alone, slope - curvature * falls, slope)
+        leverage = np.where(alone, leverage - released, leverage)
+        slack = 1.0 - weights * curvature * leverage
+        still = slack < FULL_LEVERAGE
+        left = outputs + weights * slope * leverage / np.where(still, 1.0, slack)
+        yield np.where(still, path.target_mean, left)
 
 
 def _with_constant(path: CoefficientPath, values: Array, intercept: bool) -> Array:
@@ -302,22 +309,34 @@ def _hessians(
     return hessians
 
 
-def _leverages(path: CoefficientPath, values: Array, hessians: list[Array], n: int) -> Array:
-    """phi_i'H^{-1}phi_i, (n_rows, n_outputs)."""
-    leverage = np.empty((len(values), len(hessians)))
+def _leverages(
+    path: CoefficientPath, values: Array, hessians: list[Array], coefficients: Array, n: int
+) -> tuple[Array, Array, Array]:
+    """phi_i'H^{-1}phi_i, and what it and the outputs lose with the vector that explains a row.
+
+    All of shape (n_rows, n_outputs).
+    """
+    leverage, released, falls = (np.zeros((len(values), len(hessians))) for _ in range(3))
     for outputs, chosen in _chosen(path, n):
         for t in outputs:
             hessian = hessians[t]
             largest = float(hessian.diagonal().max())
             if largest < FLAT:
-                leverage[:, t] = 0.0
                 continue
             # Directions that are absent (no intercept) stay without a leverage.
             hessian[np.diag_indices_from(hessian)] += ROUNDING * largest
             factor = cholesky(hessian)
             half = solve_transposed(factor, values[:, chosen[: len(factor)]].T)
             leverage[:, t] = (half * half).sum(axis=0)
-    return leverage
+            m = min(len(factor), len(chosen) - 1)
+            if not m:
+                continue
+            inverse = solve_upper(factor, np.eye(len(factor)))[:m]
+            directions = half.T @ inverse.T
+            j, ratio = most_releasing(directions, (inverse**2).sum(axis=1))
+            released[:, t] = directions[np.arange(len(j)), j] * ratio
+            falls[:, t] = coefficients[t, chosen[j]] * ratio
+    return leverage, released, falls
 
 
 def calibration_steps(n_steps: int) -> Array:
