@@ -174,3 +174,13 @@ def test_equal_fits_give_equal_bytes(run):
         assert run(*fit, name)[0] == 0
     with open("one", "rb") as one, open("two", "rb") as two:
         assert one.read() == two.read()
+
+
+def test_many_classes_that_look_like_numbers_are_told(run):
+    write("a.csv", "x;y\n" + "".join(f"{i};{i % 25},50 €\n" for i in range(50)))
+    code, _, err = run("fit", "a.csv", "-t", "y", *QUICK)
+    assert code == 0
+    assert err.startswith(
+        "note: a.csv: column 'y': 25 classes with labels such as '0,50 €', which are not written "
+        "as numbers such as 1234.5\n"
+    )

@@ -145,7 +145,8 @@ class Fit:
         """Refuse a test file all of whose labels the training rows lack."""
         from pursuit.cli.preparation import known_labels
 
-        known_labels(*test, layout, sorted(set(y.tolist())))
+        rows, labels = test
+        known_labels(rows, labels, layout, sorted(set(y.tolist())))
 
     def _learn(self, data: Any) -> tuple[Any, Any, Any]:
         """Return the rows that have a target, the targets and the layout."""

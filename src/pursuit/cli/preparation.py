@@ -50,6 +50,8 @@ from pursuit.io.tables import (
 )
 
 MOST_CATEGORIES = 40
+#: More classes whose labels hold no letter are perhaps numbers written in another way.
+MANY_CLASSES = 20
 
 #: The types that a preparation may hold beside those of scikit-learn that skops trusts by itself.
 #: Reviewed: constructing them from stored attributes runs no code and opens nothing.
@@ -120,7 +122,7 @@ class TableModel:
                     notes.append(f"{place}: cells with text that the fit has not seen: {new}")
         return notes
 
-    def save(self, path: str | os.PathLike[str], *, staged: bool = True) -> None:
+    def save(self, path: str | os.PathLike[str], *, staged: bool = False) -> None:
         """Write the model, its preparation and its layout to one file."""
         attachments = {
             "layout.json": self.layout.to_json(),
@@ -309,13 +311,15 @@ def learn_layout(
     labels = _learn_labels(data, target, task, as_text=target in text)
     kind: Task = "regression" if labels == "number" else "classification"
     layout = Layout("table", task or kind, target, labels, scale=scale)
+    told = _like_numbers(data, layout) if labels == "text" else []
     if isinstance(data, Matrix):
         sparse = sp.issparse(data.X)
         first = int(sparse and not (data.X.indices == 0).any())
         shape = data.X.shape[1] - first
         source: Literal["sparse", "dense"] = "sparse" if sparse else "dense"
-        return replace(layout, source=source, n_features=shape, first_index=first), []
-    return _learn_columns(data, layout, text, drop)
+        return replace(layout, source=source, n_features=shape, first_index=first), told
+    layout, notes = _learn_columns(data, layout, text, drop)
+    return layout, told + notes
 
 
 def _learn_columns(
@@ -420,6 +424,18 @@ def _learn_labels(
     if task == "regression":
         return "number"
     return "integer" if whole and _are_integers(table.frame[target].drop_nulls()) else "text"
+
+
+def _like_numbers(data: Table | Matrix, layout: Layout) -> list[str]:
+    """Return a note if many classes have labels without a letter, such as ``1.234,50 €``."""
+    table = _target_table(data, layout.target)
+    labels = table.frame[layout.target].cast(pl.String).drop_nulls().unique().sort()
+    if len(labels) <= MANY_CLASSES or not labels.str.contains(r"^\P{L}*[0-9]\P{L}*$").all():
+        return []
+    return [
+        f"{data.path}: column {layout.target!r}: {len(labels)} classes with labels such as "
+        f"{shown(labels[0])}, which are not written as numbers such as 1234.5"
+    ]
 
 
 def _are_integers(cells: pl.Series) -> bool:
