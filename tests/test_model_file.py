@@ -48,7 +48,7 @@ def path(tmp_path):
 def test_path_is_dropped_without_staged(path):
     model = holding(1)
     model.path_ = np.zeros((500, 500)) + np.arange(500.0)
-    save(model, path)
+    save(model, path, staged=True)
     assert_array_equal(load(path).path_, model.path_)
     large = path.stat().st_size
     save(model, path, staged=False)
@@ -90,7 +90,7 @@ def test_attachments(path):
     assert load_attachments(path) == attachments
     assert load(path).value_ == 1
     assert describe(path)["attachments"] == {"pipeline.skops": 500, "empty": 0}
-    save(holding(1), path)
+    save(holding(1), path, staged=True)
     assert load_attachments(path) == {}
 
 
@@ -105,7 +105,7 @@ def test_describe(path):
     model = holding(value, param=Pair(0.5))
     model.gone_, model.size_, model.nan_ = None, np.int64(3), float("nan")
     model.weights_ = {"a": (1, np.zeros(2))}
-    save(model, path)
+    save(model, path, staged=True)
     about = describe(path)
     assert about["class"] == "Holder"
     assert about["bytes"] == path.stat().st_size
@@ -132,7 +132,7 @@ NAMED = {"column": column, "energy": energy}
 
 
 def test_functions_are_given_again(path):
-    save(holding({"a": column}, param=NAMED), path)
+    save(holding({"a": column}, param=NAMED), path, staged=True)
     assert describe(path)["functions"] == ["a", "column", "energy"]
     assert describe(path)["params"]["param"] == {
         "column": "function column",
@@ -144,7 +144,7 @@ def test_functions_are_given_again(path):
 
 
 def test_missing_functions_are_named(path):
-    save(holding({"a": column}, param=NAMED), path)
+    save(holding({"a": column}, param=NAMED), path, staged=True)
     with pytest.raises(ModelFileError, match=r"load\(path, functions={'a': ..., 'energy': ...}\)"):
         load(path, functions={"column": column})
     with pytest.raises(ModelFileError, match=f"{path.name} names functions, which a model file"):
@@ -155,7 +155,7 @@ def test_missing_functions_are_named(path):
 
 
 def test_a_file_without_functions_needs_none(path):
-    save(holding(1), path)
+    save(holding(1), path, staged=True)
     assert describe(path)["functions"] == []
     assert load(path, functions=NAMED).value_ == 1
 
@@ -177,7 +177,7 @@ def test_atoms_round_trip(path):
         unite([Atoms(kernels.RBF(0.5), X), FunctionAtoms(NAMED), turned(rng, 2)]),
         unite([Atoms(kernels.RBF(0.5), X[:2]), Atoms(kernels.Linear(), X)]),
     ):
-        save(holding(atoms, param=OrientedGaussians(7)), path)
+        save(holding(atoms, param=OrientedGaussians(7)), path, staged=True)
         loaded = load(path, functions=NAMED)
         assert type(loaded.value_) is type(atoms)
         assert loaded.value_.names == atoms.names
@@ -188,9 +188,9 @@ def test_atoms_round_trip(path):
 def test_chosen_oriented_gaussians_alone_are_in_the_file(path):
     rng = np.random.default_rng(0)
     few = turned(rng, 3)
-    save(holding(few), path)
+    save(holding(few), path, staged=True)
     size = path.stat().st_size
-    save(holding(unite([turned(rng, 5000), few]).take(np.arange(5000, 5003))), path)
+    save(holding(unite([turned(rng, 5000), few]).take(np.arange(5000, 5003))), path, staged=True)
     assert path.stat().st_size == size
 
 
@@ -200,14 +200,14 @@ def test_chosen_oriented_gaussians_alone_are_in_the_file(path):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_interrupted_save_leaves_the_old_file(path, monkeypatch, error, call):
-    save(holding("old"), path)
+    save(holding("old"), path, staged=True)
 
     def interrupt(*_):
         raise error
 
     monkeypatch.setattr(os, call, interrupt)
     with pytest.raises(error):
-        save(holding("new"), path)
+        save(holding("new"), path, staged=True)
     assert load(path).value_ == "old"
     assert list(path.parent.iterdir()) == [path]
 
@@ -424,7 +424,7 @@ def wild_csr(header, members):
     ],
 )
 def test_forged_file(path, change, message):
-    save(holding(np.array([1.0, 2.0, 3.0])), path)
+    save(holding(np.array([1.0, 2.0, 3.0])), path, staged=True)
     rewrite(path, lambda header, members: None)
     assert_array_equal(load(path).value_, [1.0, 2.0, 3.0])
     rewrite(path, change)
@@ -525,7 +525,7 @@ def test_random_rubbish_is_refused(path):
 
 def test_path_as_text(tmp_path):
     path = os.fspath(tmp_path / "a model")
-    save(holding(1), path)
+    save(holding(1), path, staged=True)
     assert load(path).value_ == 1
     assert Path(path).exists()
 
@@ -591,7 +591,7 @@ def outputs(model, X):
 
 def test_real_model_round_trip(path, fitted):
     model, X = fitted
-    save(model, path)
+    save(model, path, staged=True)
     loaded = load(path)
     assert type(loaded) is type(model)
     for (name, value), (_, expected) in zip(
@@ -604,14 +604,14 @@ def test_real_model_round_trip(path, fitted):
     assert_array_equal(half.predict(X), expected.predict(X), strict=True)
     assert vars(loaded).keys() == vars(model).keys()
     again = path.with_suffix(".again")
-    save(loaded, again)
+    save(loaded, again, staged=True)
     if not isinstance(model.random_state, np.random.RandomState):
         assert again.read_bytes() == path.read_bytes()
 
 
 def test_real_model_without_its_path(path, fitted):
     model, X = fitted
-    save(model, path)
+    save(model, path, staged=True)
     complete = path.stat().st_size
     save(model, path, staged=False)
     assert path.stat().st_size < complete
@@ -625,7 +625,7 @@ def test_real_model_without_its_path(path, fitted):
 
 def test_real_model_is_described(path, fitted):
     model, _ = fitted
-    save(model, path)
+    save(model, path, staged=True)
     about = describe(path)
     assert about["class"] == type(model).__name__
     assert about["params"].keys() == model.get_params(deep=False).keys()
@@ -653,7 +653,7 @@ MIXED = {
 @pytest.mark.parametrize("name", MIXED)
 def test_models_with_mixed_dictionaries(path, name):
     model = MIXED[name].fit(IRIS, SPECIES)
-    save(model, path)
+    save(model, path, staged=True)
     loaded = load(path, functions=NAMED)
     assert loaded.component_names_ == model.component_names_
     for other, expected in ((loaded, model), (loaded.truncate(2), model.truncate(2))):
@@ -664,7 +664,7 @@ def test_models_with_mixed_dictionaries(path, name):
     ):
         assert_array_equal(stage, expected, strict=True)
     again = path.with_suffix(".again")
-    save(loaded, again)
+    save(loaded, again, staged=True)
     assert again.read_bytes() == path.read_bytes()
     named = name in ("functions", "all kinds", "one-vs-rest")
     assert describe(path)["functions"] == (["column", "energy"] if named else [])
@@ -709,7 +709,7 @@ def test_size_does_not_depend_on_the_number_of_training_rows(path):
     for n_rows in (100, 2000):
         X = rng.normal(size=(n_rows, 20))
         model = Classifier(20, early_stopping=True, random_state=0).fit(X, X[:, 0] > 0)
-        save(model.truncate(10), path)
+        save(model.truncate(10), path, staged=True)
         sizes.append(path.stat().st_size)
     assert abs(sizes[1] - sizes[0]) < 0.05 * sizes[0]
 
@@ -717,16 +717,16 @@ def test_size_does_not_depend_on_the_number_of_training_rows(path):
 def test_model_of_a_python_function_is_refused(path):
     model = Classifier(3, kernel=lambda X, Z: X @ Z.T).fit(IRIS, SPECIES)
     with pytest.raises(ValueError, match="parameter kernel is a Python function.*by name"):
-        save(model, path)
+        save(model, path, staged=True)
     model = Classifier(3, kernel=kernels.FunctionKernel(np.inner)).fit(IRIS, SPECIES)
     with pytest.raises(ValueError, match="parameter kernel is a Python function"):
-        save(model, path)
+        save(model, path, staged=True)
     assert list(path.parent.iterdir()) == []
 
 
 def test_damage_to_a_real_model_is_refused_or_harmless(path):
     model = Classifier(8).fit(IRIS, NAMES)
-    save(model, path)
+    save(model, path, staged=True)
     content = path.read_bytes()
     rng = np.random.default_rng(0)
     refused = 0

@@ -65,7 +65,7 @@ def save(
     model: BaseEstimator,
     path: str | os.PathLike[str],
     *,
-    staged: bool = True,
+    staged: bool = False,
     attachments: dict[str, bytes] | None = None,
 ) -> None:
     """Write a fitted estimator of this package to one file, without pickle.
@@ -80,9 +80,10 @@ def save(
         A fitted estimator of this package.
     path : str or path-like
         Where to write. An existing file is replaced.
-    staged : bool, default=True
-        Whether to keep the coefficients of every step. Without them the file is smaller, and
-        the loaded model cannot do `staged_predict`, `staged_decision_function` or `truncate`.
+    staged : bool, default=False
+        Whether to keep the coefficients of every step, which `staged_predict`,
+        `staged_decision_function` and `truncate` of the loaded model need. With them the file
+        grows with the square of the number of vectors.
     attachments : dict of str to bytes, default=None
         Further data to store in the file; `load_attachments` gives it back.
 

@@ -631,7 +631,7 @@ def test_pandas(X):
 def test_save_and_load(X, tmp_path, options):
     rows = RBF(0.1)(X, X) if options.get("kernel") == "precomputed" else X
     model = SparseKernelPCA(**{"n_components": 6, **options}).fit(rows)
-    save(model, tmp_path / "model")
+    save(model, tmp_path / "model", staged=True)
     again = load(tmp_path / "model")
     assert again.get_params() == model.get_params()
     assert_array_equal(again.transform(rows), model.transform(rows))

@@ -571,7 +571,7 @@ def test_mixed_dictionary(loss, tmp_path):
         assert (row == -1) if name in NAMED else (row >= -1)
         assert row == -1 or P.weights[row] > 0
     path = tmp_path / "model.pursuit"
-    pursuit.save(model, path)
+    pursuit.save(model, path, staged=True)
     loaded = pursuit.load(path, functions=NAMED)
     for a, b in ((loaded, model), (loaded.truncate(4), model.truncate(4))):
         assert_array_equal(a.decision_function(P.X), b.decision_function(P.X))

@@ -161,8 +161,11 @@ def _best(machine: Any, grid: dict[str, Any], digits: Digits) -> Any:
 def _write(folder: Path, model: KernelMatchingPursuitClassifier, digits: Digits) -> list[str]:
     """Write the model file and the picture, and say where they are."""
     path, picture = folder / "digits.pursuit", folder / "path.png"
-    save(model, path)
-    lines = [f"{path}: the model with all smaller ones; pursuit.load(...).truncate(50) cuts it"]
+    save(model.truncate(max(BUDGETS)), path)  # the last row of the table
+    lines = [
+        f"{path}: the largest model, {path.stat().st_size:,} bytes; "
+        "save(model, path, staged=True) keeps all smaller ones"
+    ]
     try:
         display = PursuitPathDisplay.from_estimator(
             model, digits.X_test, digits.y_test, name="Digits: what each further vector buys"
