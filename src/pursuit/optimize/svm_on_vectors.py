@@ -41,6 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit._typing import Array
+from pursuit._validation import refuse_not_finite
 from pursuit.kernels import Kernel
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import cholesky, solve_right, solve_transposed, solve_upper
@@ -178,6 +179,8 @@ def solve_on_vectors(
     """
     factor = whitened(kernel, Z)  # eq. 30
     values = _values(kernel, Z, X)
+    if not np.isfinite(values).all():
+        refuse_not_finite(values, 0)
     with blocks.blas_threads(1.0 * len(values) * len(Z) ** 2):
         phi = features(values, factor)  # eq. 29
 

@@ -27,13 +27,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR, OneClassSVM
-from sklearn.utils import get_tags
-from sklearn.utils.validation import column_or_1d, has_fit_parameter
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter
 
 from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_real, check_weights
+from pursuit._warnings import warn
 from pursuit.base.estimators import NumberPredictor, Predictor, squeeze_binary
 from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.basis_functions import Atoms
@@ -41,10 +43,21 @@ from pursuit.expansion.expansion import KernelExpansion
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_upper
 from pursuit.optimize.svm_on_vectors import features, solve_on_vectors, whitened
-from pursuit.svm.from_sklearn import KernelModel, pair_votes, read_kernel_model, vote_values
+from pursuit.svm.from_sklearn import (
+    KernelModel,
+    libsvm_rows,
+    pair_votes,
+    read_kernel_model,
+    vote_values,
+)
 from pursuit.svm.reduction import reduce_expansion
 
 __all__ = ["CompressedClassifier", "CompressedOutlierDetector", "CompressedRegressor", "compress"]
+
+# A change of predictions above this share of their standard deviation leaves them little worth.
+WORTHLESS = 0.5
+# Vectors of a model at which its predictions are compared.
+N_CHECKED = 1000
 
 
 def compress(
@@ -53,7 +66,7 @@ def compress(
     X: Any = None,
     y: Any = None,
     *,
-    refit: str | None = None,
+    refit: str | None = "auto",
     tol: float = 1e-3,
     max_iter: int = 100,
 ) -> Any:
@@ -72,8 +85,9 @@ def compress(
         Rows to measure the change of the predictions on, and to refit on.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
         Their labels or targets: to measure the scores on, and to refit the margin on.
-    refit : {None, "least_squares", "margin"}, default None
-        None: the coefficients that are nearest in the feature space. ``"least_squares"``: those,
+    refit : {"auto", None, "least_squares", "margin"}, default="auto"
+        None: the coefficients that are nearest in the feature space. ``"auto"``:
+        ``"least_squares"`` for a regressor if X is given, else None. ``"least_squares"``: those,
         with their constant, that come nearest to the *original's* decision values, or predictions,
         on X. ``"margin"`` (SVC only): those that solve the machine's own problem, with its C and
         class weights, on (X, y).
@@ -117,6 +131,7 @@ def compress(
             X = estimator[:-1].transform(X)
         settings: dict[str, Any] = {"refit": refit, "tol": tol, "max_iter": max_iter}
         return Pipeline([*before, (name, compress(last, n_components, X, y, **settings))])
+    X = libsvm_rows(X)
     machine = read_kernel_model(estimator)
     small = _CLASSES[machine.task](
         n_components=n_components, refit=refit, tol=tol, max_iter=max_iter
@@ -132,12 +147,12 @@ class _Compressed(Predictor):
 
     estimator: Any = positional(None)
     n_components: int = positional(50)
-    refit: str | None = None
+    refit: str | None = "auto"
     tol: float = 1e-3
     max_iter: int = 100
 
     _equal: ClassVar[bool] = False
-    _refits: ClassVar[tuple[str | None, ...]] = (None, "least_squares")
+    _refits: ClassVar[tuple[str | None, ...]] = ("auto", None, "least_squares")
 
     def _default(self) -> Any:
         """The machine where none is given."""
@@ -152,12 +167,19 @@ class _Compressed(Predictor):
     def _fit_and_compress(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_parameters()
         original = self._default() if self.estimator is None else clone(self.estimator)
-        arguments = {}
+        if getattr(original, "random_state", 0) is None:
+            original.random_state = 0  # LIBSVM would draw its seed from NumPy's global state
+        X, arguments = libsvm_rows(X), {}
         if sample_weight is not None:
             if not has_fit_parameter(original, "sample_weight"):
                 name = type(original).__name__
                 raise ValueError(f"sample_weight: {name} does not take it")
-            arguments["sample_weight"] = sample_weight
+            weights = check_weights(sample_weight, _num_samples(X))
+            if not weights.all():
+                used = np.flatnonzero(weights)
+                X, weights = _safe_indexing(X, used), weights[used]
+                y = None if y is None else _safe_indexing(y, used)
+            arguments["sample_weight"] = sample_weight = weights
         original.fit(X, y, **arguments)
         machine = read_kernel_model(original)
         if not isinstance(self, _CLASSES[machine.task]):
@@ -169,7 +191,8 @@ class _Compressed(Predictor):
         self, original: Any, machine: KernelModel, X: Any, y: Any, sample_weight: Any = None
     ) -> None:
         """Take the place of a fitted machine."""
-        if self.refit is not None and X is None:
+        refit = self._chosen_refit(X is not None)
+        if refit is not None and X is None:
             raise ValueError(f"refit={self.refit!r} needs X")
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(original, name):
@@ -192,12 +215,21 @@ class _Compressed(Predictor):
             KernelExpansion(atoms, found.coefficients.T.copy(), machine.intercept)
         )
         if X is not None:
-            if self.refit is not None and len(atoms):
+            if refit is not None and len(atoms):
                 rows = self._validated(X)
                 weights = check_weights(sample_weight, rows.shape[0])
                 coefficients, intercept = self._refitted(original, machine, rows, y, weights)
                 self._store_expansion(KernelExpansion(atoms, coefficients.T.copy(), intercept))
             self._compare(original, X, y)
+        if refit is None:
+            self._warn_of_change(machine)
+
+    def _chosen_refit(self, has_rows: bool) -> str | None:
+        """What ``refit="auto"`` means."""
+        return None if self.refit == "auto" else self.refit
+
+    def _warn_of_change(self, machine: KernelModel) -> None:
+        """Say so where the coefficients nearest in the feature space predict something else."""
 
     def _take_form(self, original: Any, machine: KernelModel) -> None:
         """Keep what turns values into predictions."""
@@ -242,7 +274,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         The machine, of a class that `compress` takes. None: ``SVC()``.
     n_components : int, default 50
         The largest number of vectors.
-    refit : {None, "least_squares", "margin"}, default None
+    refit : {"auto", None, "least_squares", "margin"}, default="auto"
         How the coefficients are fitted again on the rows, as in `compress`.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
@@ -304,7 +336,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
 
     classes_: Array
 
-    _refits = (None, "least_squares", "margin")
+    _refits = ("auto", None, "least_squares", "margin")
 
     def _default(self) -> Any:
         return SVC()
@@ -440,7 +472,7 @@ class CompressedRegressor(RegressorMixin, _Compressed, NumberPredictor):
         The machine, of a class that `compress` takes. None: ``SVR()``.
     n_components : int, default 50
         The largest number of vectors.
-    refit : {None, "least_squares"}, default None
+    refit : {"auto", None, "least_squares"}, default="auto"
         How the coefficients are fitted again on the rows, as in `compress`.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
@@ -539,6 +571,27 @@ class CompressedRegressor(RegressorMixin, _Compressed, NumberPredictor):
     def _take_form(self, original: Any, machine: KernelModel) -> None:
         self._one_dimensional = machine.one_dimensional
 
+    def _chosen_refit(self, has_rows: bool) -> str | None:
+        if self.refit == "auto":
+            return "least_squares" if has_rows else None
+        return self.refit
+
+    def _warn_of_change(self, machine: KernelModel) -> None:
+        rows = machine.vectors[:: max(1, machine.vectors.shape[0] // N_CHECKED)]
+        atoms = Atoms(machine.kernel, machine.vectors)
+        before = KernelExpansion(atoms, machine.coefficients.T.copy(), machine.intercept)(rows)
+        spread = before.std(axis=0)
+        change = np.sqrt(np.square(before - self.expansion_(rows)).mean(axis=0))
+        if (change > WORTHLESS * spread).any():
+            t = int(np.argmax(change - WORTHLESS * spread))
+            warn(
+                f"n_components={self.n_components}: at the model's own vectors the predictions "
+                f"change by {change[t]:.3g} where they vary by {spread[t]:.3g} (relative error in "
+                f"the feature space {self.relative_error_:.3g}): give X, for "
+                "refit='least_squares', or allow more vectors",
+                ConvergenceWarning,
+            )
+
     def _change(self, before: Array, after: Array) -> float:
         """Root mean square difference."""
         return float(np.sqrt(np.mean(np.square(before - after))))
@@ -555,7 +608,7 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
         The machine, of a class that `compress` takes. None: ``OneClassSVM()``.
     n_components : int, default 50
         The largest number of vectors.
-    refit : {None, "least_squares"}, default None
+    refit : {"auto", None, "least_squares"}, default="auto"
         How the coefficients are fitted again on the rows, as in `compress`.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.

@@ -37,7 +37,7 @@ from sklearn.utils.validation import check_is_fitted
 from pursuit._typing import Array
 from pursuit.kernels import Kernel, resolve_kernel, scale_gamma
 
-__all__ = ["KernelModel", "pair_votes", "read_kernel_model", "vote_values"]
+__all__ = ["KernelModel", "libsvm_rows", "pair_votes", "read_kernel_model", "vote_values"]
 
 Task: TypeAlias = Literal["classifier", "regressor", "outlier_detector"]
 
@@ -77,6 +77,20 @@ class KernelModel(NamedTuple):
     coefficients: Array
     intercept: Array
     one_dimensional: bool = True
+
+
+def libsvm_rows(X: Any) -> Any:
+    """Samples as LIBSVM needs them: CSR sorted, without duplicate entries, with 32-bit indices.
+
+    A sparse matrix is copied: scikit-learn sorts the indices of the one that it is given in place.
+    """
+    if not sparse.issparse(X):
+        return X
+    own = X.tocsr(copy=True)
+    own.sum_duplicates()
+    if own.indices.dtype != np.int32 and max(own.nnz, *own.shape) <= np.iinfo(np.int32).max:
+        own.indices, own.indptr = own.indices.astype(np.int32), own.indptr.astype(np.int32)
+    return own
 
 
 def read_kernel_model(estimator: Any) -> KernelModel:

@@ -55,16 +55,18 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from pursuit._typing import Array
-from pursuit._validation import Samples, check_choice, check_integer, check_real
+from pursuit._validation import Samples, check_choice, check_integer, check_real, refuse_not_finite
 from pursuit._warnings import warn
 from pursuit.base.estimators import ClassPredictor
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import RBF, Kernel, Linear, Precomputed
 from pursuit.linalg import blocks
 from pursuit.optimize.svm import solve_margin
 from pursuit.optimize.svm_on_vectors import solve_on_vectors
+from pursuit.svm.from_sklearn import libsvm_rows
 from pursuit.svm.reduction import Reduction, check_reducible, reduce_expansion
 
 __all__ = ["ReducedSetClassifier", "ReducedSupportVectorClassifier", "support_vectors"]
@@ -97,15 +99,15 @@ def support_vectors(kernel: Kernel, samples: Samples, C: float) -> tuple[Array, 
     intercept : ndarray of shape (T,)
         b.
     """
-    X, Y, weights = samples
+    X, Y, weights = libsvm_rows(samples.X), samples.Y, samples.weights
     signed, intercept = np.zeros(Y.shape), np.zeros(Y.shape[1])
     gram = None
     if isinstance(kernel, RBF):
-        svm = SVC(C=C, kernel="rbf", gamma=kernel.gamma)
+        svm = SVC(C=C, kernel="rbf", gamma=kernel.gamma, random_state=0)
     elif isinstance(kernel, Linear):
-        svm = SVC(C=C, kernel="linear")
+        svm = SVC(C=C, kernel="linear", random_state=0)
     else:
-        svm = SVC(C=C, kernel="precomputed")
+        svm = SVC(C=C, kernel="precomputed", random_state=0)
         gram = _gram(kernel, X)
     for t, y in enumerate(Y.T):
         svm.fit(X if gram is None else gram, y, sample_weight=weights)
@@ -467,14 +469,15 @@ class ReducedSupportVectorClassifier(ClassifierMixin, _BudgetedClassifier):
         self, kernel: Kernel, samples: Samples, budgets: list[int], rows: Array
     ) -> list[_Part]:
         rng = check_random_state(self.random_state)
-        n_rows = samples.X.shape[0]
+        distinct = equal_rows(samples.X)[0]
+        n_rows = len(distinct)
         if max(budgets) > n_rows:
-            self._warn_short(n_rows, "there are no more rows of positive weight")
+            self._warn_short(n_rows, "there are no more distinct rows of positive weight")
         parts, drawn = [], []
         for budget, outputs in zip(
             budgets, _columns(len(budgets), samples.Y.shape[1]), strict=True
         ):
-            chosen = np.sort(rng.choice(n_rows, min(budget, n_rows), replace=False))
+            chosen = np.sort(distinct[rng.choice(n_rows, min(budget, n_rows), replace=False)])
             drawn.append(rows[chosen])
             Z = samples.X[chosen].astype(np.float64)
             solve = _with_margin if self.regularizer == "margin" else _with_coefficients
@@ -491,6 +494,8 @@ def _with_coefficients(kernel: Kernel, vectors: Any, samples: Samples, Y: Array,
     values = np.empty((samples.X.shape[0], len(atoms)))
     for rows in blocks.row_blocks(len(values), 16.0 * len(atoms)):
         values[rows] = blocks.evaluate(atoms.functions, samples.X[rows], len(atoms))
+    if not np.isfinite(values).all():
+        refuse_not_finite(values, 0)
     found = [solve_margin(values, y, C * samples.weights) for y in Y.T]
     coefficients = np.stack([one.weights for one in found], axis=1)
     return _Part(vectors, coefficients, np.array([one.bias for one in found]))
