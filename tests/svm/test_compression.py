@@ -138,7 +138,7 @@ def test_few_vectors_do_for_a_smooth_regression(n_targets, curve):
 def test_a_ridge_regression_keeps_the_shape_of_its_targets(curve):
     X, y = curve
     column = KernelRidge(kernel="rbf").fit(X, y[:, None])
-    assert compress(column, 5).predict(X).shape == (120, 1)
+    assert compress(column, 5, X).predict(X).shape == (120, 1)
 
 
 def test_an_outlier_detector(digits):

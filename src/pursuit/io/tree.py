@@ -435,7 +435,9 @@ _CODECS = (
     ),
     _Codec(
         "value",
-        lambda value: is_dataclass(value) and is_ours(value),
+        lambda value: (
+            is_dataclass(value) and not isinstance(value, BaseEstimator) and is_ours(value)
+        ),
         _encode_value,
         _decode_value,
     ),

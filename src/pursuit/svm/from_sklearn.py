@@ -188,6 +188,13 @@ def _read_process(estimator: Any) -> KernelModel:
     return KernelModel("regressor", kernel, X, amplitude * a * scale, mean, one_dimensional)
 
 
+def _without_names(estimator: Any) -> Any:
+    """A shallow copy that takes arrays without a warning."""
+    model = copy(estimator)
+    vars(model).pop("feature_names_in_", None)
+    return model
+
+
 def _normalisation(estimator: Any, kernel: Kernel, a: Array) -> tuple[Array, Array]:
     """Scale and mean of each target that ``normalize_y`` took away, from the predictions."""
     n_targets = a.shape[1]
@@ -196,7 +203,7 @@ def _normalisation(estimator: Any, kernel: Kernel, a: Array) -> tuple[Array, Arr
     X = estimator.X_train_
     rows = X[:: -(-len(X) // N_PROBES)]
     raw = kernel(rows, X) @ a
-    means = np.asarray(estimator.predict(rows)).reshape(len(rows), n_targets)
+    means = np.asarray(_without_names(estimator).predict(rows)).reshape(len(rows), n_targets)
     lines = [
         np.linalg.lstsq(np.stack([f, np.ones(len(f))], axis=1), m, rcond=None)[0]
         for f, m in zip(raw.T, means.T, strict=True)
@@ -243,7 +250,7 @@ def _scale_gamma(estimator: Any, numbers: dict[str, Any], coefficients: Array) -
         return 1.0
     probes = _dense(X[:: -(-X.shape[0] // N_PROBES)])
     probes = np.vstack([probes, 0.5 * (probes + probes.mean(axis=0)), 0.5 * probes])
-    model = copy(estimator)
+    model = _without_names(estimator)
     if hasattr(model, "decision_function_shape"):
         model.decision_function_shape = "ovo"
     evaluate = getattr(model, "decision_function", None) or model.predict
