@@ -44,7 +44,7 @@ Lee and Mangasarian square the hinge and penalise b.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -152,11 +152,11 @@ class _BudgetedClassifier(ClassPredictor, KernelParameters, Cost):
         atoms = Atoms(kernel, _stacked([part.vectors for part in parts]))
         coefficients = block_diag(*(part.coefficients.T.reshape(n_outputs, -1) for part in parts))
         intercept = np.concatenate([part.intercept for part in parts])
-        self._store_expansion(KernelExpansion(atoms, coefficients, intercept), self._rows)
+        self._store_expansion(
+            KernelExpansion(atoms, coefficients, intercept), getattr(self, "_rows", None)
+        )
         self._fit_temperature(samples)
         return self
-
-    _rows: ClassVar[Array | None] = None
 
     def _check_parameters(self) -> None:
         check_real("C", self.C, above=True)
