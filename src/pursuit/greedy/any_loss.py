@@ -116,8 +116,6 @@ class LossRule(NamedTuple):
     selection: str = "loss"
 
 
-
-
 class GradientPursuit:
     """The steps at the top of this file for one basis.
 

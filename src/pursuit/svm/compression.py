@@ -1,6 +1,6 @@
 """Compress a fitted kernel machine: the same predictions from few vectors.
 
-Problem. A machine of ``fitted_machines.py`` computes T functions f_t = Psi_t + b_t on its own
+Problem. A machine of ``from_sklearn.py`` computes T functions f_t = Psi_t + b_t on its own
 vectors, often thousands. The reduced set method (``reduction.py``) finds n vectors, shared by all
 T functions, and coefficients for which the functions' parts Psi_t change least in the feature
 space; predictions follow from the T values as in the original, votes of pairs of classes included.
@@ -12,8 +12,8 @@ Given rows, the coefficients may be fitted anew:
 - ``refit="least_squares"``: over beta and b, sum_i |f_t(x_i) - beta_t'k(x_i) - b_t|^2 with f the
   *original's* values, k(x) the kernel values with the vectors;
 - ``refit="margin"``: over beta and b, 1/2 beta'K beta + C sum_i c_i hinge_i on (X, y), which is the
-  machine's own problem on the vectors found (``margin.py``; Wu et al. 2005, section 6.1), for
-  each pair of classes on its rows.
+  machine's own problem on the vectors found (``svm_on_vectors.py``; Wu et al. 2005, section 6.1),
+  for each pair of classes on its rows.
 
 Where we differ. A regressor's functions count by their relative errors, so that the units of its
 targets do not matter.
@@ -23,10 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR, OneClassSVM
 from sklearn.utils import get_tags
@@ -34,16 +35,29 @@ from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_real, check_weights, summed
+from pursuit._warnings import warn
 from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor, squeeze_binary
+from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_upper
-from pursuit.optimize.svm import features, solve_on_vectors, whitened
-from pursuit.svm.from_sklearn import FittedMachine, pair_votes, read_machine, vote_values
+from pursuit.optimize.svm_on_vectors import features, solve_on_vectors, whitened
+from pursuit.svm.from_sklearn import (
+    KernelModel,
+    libsvm_rows,
+    pair_votes,
+    read_kernel_model,
+    vote_values,
+)
 from pursuit.svm.reduction import reduce_expansion
 
 __all__ = ["CompressedClassifier", "CompressedOutlierDetector", "CompressedRegressor", "compress"]
+
+# A change of predictions above this share of their standard deviation leaves them little worth.
+WORTHLESS = 0.5
+# Vectors of a model at which its predictions are compared.
+N_CHECKED = 1000
 
 
 def compress(
@@ -52,7 +66,7 @@ def compress(
     X: Any = None,
     y: Any = None,
     *,
-    refit: str | None = None,
+    refit: str | None = "auto",
     tol: float = 1e-3,
     max_iter: int = 100,
 ) -> Any:
@@ -71,8 +85,9 @@ def compress(
         Rows to measure the change of the predictions on, and to refit on.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
         Their labels or targets: to measure the scores on, and to refit the margin on.
-    refit : {None, "least_squares", "margin"}, default None
-        None: the coefficients that are nearest in the feature space. ``"least_squares"``: those,
+    refit : {"auto", None, "least_squares", "margin"}, default="auto"
+        None: the coefficients that are nearest in the feature space. ``"auto"``:
+        ``"least_squares"`` for a regressor if X is given, else None. ``"least_squares"``: those,
         with their constant, that come nearest to the *original's* decision values, or predictions,
         on X. ``"margin"`` (SVC only): those that solve the machine's own problem, with its C and
         class weights, on (X, y).
@@ -116,7 +131,8 @@ def compress(
             X = estimator[:-1].transform(X)
         settings: dict[str, Any] = {"refit": refit, "tol": tol, "max_iter": max_iter}
         return Pipeline([*before, (name, compress(last, n_components, X, y, **settings))])
-    machine = read_machine(estimator)
+    X = libsvm_rows(X)
+    machine = read_kernel_model(estimator)
     small = _CLASSES[machine.task](
         n_components=n_components, refit=refit, tol=tol, max_iter=max_iter
     )
@@ -125,31 +141,25 @@ def compress(
     return small
 
 
+def _rows(X: Any, rows: Array) -> Any:
+    """Some samples of a data frame, a matrix or a list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+
+
+@constructor
 class _Compressed(ExpansionEstimator):
     """Base of the compressed machines."""
 
-    estimator: Any
-    refit: str | None
-    tol: float
-    max_iter: int
+    estimator: Any = positional(None)
+    n_components: int = positional(50)
+    refit: str | None = "auto"
+    tol: float = 1e-3
+    max_iter: int = 100
 
-    _equal = False
-    _refits: tuple[str | None, ...] = (None, "least_squares")
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_components: int = 50,
-        *,
-        refit: str | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-    ) -> None:
-        self.estimator = estimator
-        self.n_components = n_components
-        self.refit = refit
-        self.tol = tol
-        self.max_iter = max_iter
+    _equal: ClassVar[bool] = False
+    _refits: ClassVar[tuple[str | None, ...]] = ("auto", None, "least_squares")
 
     def _default(self) -> Any:
         """The machine where none is given."""
@@ -165,24 +175,32 @@ class _Compressed(ExpansionEstimator):
         self._check_parameters()
         X = summed(X)
         original = self._default() if self.estimator is None else clone(self.estimator)
-        arguments = {}
+        if getattr(original, "random_state", 0) is None:
+            original.random_state = 0  # LIBSVM would draw its seed from NumPy's global state
+        X, arguments = libsvm_rows(X), {}
         if sample_weight is not None:
             if not has_fit_parameter(original, "sample_weight"):
                 name = type(original).__name__
                 raise ValueError(f"sample_weight: {name} does not take it")
-            arguments["sample_weight"] = sample_weight
+            weights = check_weights(sample_weight, X.shape[0] if hasattr(X, "shape") else len(X))
+            if not weights.all():
+                used = np.flatnonzero(weights)
+                X, weights = _rows(X, used), weights[used]
+                y = None if y is None else _rows(y, used)
+            arguments["sample_weight"] = sample_weight = weights
         original.fit(X, y, **arguments)
-        machine = read_machine(original)
+        machine = read_kernel_model(original)
         if not isinstance(self, _CLASSES[machine.task]):
             raise ValueError(f"estimator: {type(original).__name__} is a {machine.task}")
         self._adopt(original, machine, X, y, sample_weight)
         return self
 
     def _adopt(
-        self, original: Any, machine: FittedMachine, X: Any, y: Any, sample_weight: Any = None
+        self, original: Any, machine: KernelModel, X: Any, y: Any, sample_weight: Any = None
     ) -> None:
         """Take the place of a fitted machine."""
-        if self.refit is not None and X is None:
+        refit = self._chosen_refit(X is not None)
+        if refit is not None and X is None:
             raise ValueError(f"refit={self.refit!r} needs X")
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(original, name):
@@ -205,18 +223,27 @@ class _Compressed(ExpansionEstimator):
             KernelExpansion(atoms, found.coefficients.T.copy(), machine.intercept)
         )
         if X is not None:
-            if self.refit is not None and len(atoms):
+            if refit is not None and len(atoms):
                 rows = self._validated(X)
                 weights = check_weights(sample_weight, rows.shape[0])
                 coefficients, intercept = self._refitted(original, machine, rows, y, weights)
                 self._store_expansion(KernelExpansion(atoms, coefficients.T.copy(), intercept))
             self._compare(original, X, y)
+        if refit is None:
+            self._warn_of_change(machine)
 
-    def _take_form(self, original: Any, machine: FittedMachine) -> None:
+    def _chosen_refit(self, has_rows: bool) -> str | None:
+        """What ``refit="auto"`` means."""
+        return None if self.refit == "auto" else self.refit
+
+    def _warn_of_change(self, machine: KernelModel) -> None:
+        """Say so where the coefficients nearest in the feature space predict something else."""
+
+    def _take_form(self, original: Any, machine: KernelModel) -> None:
         """Keep what turns values into predictions."""
 
     def _refitted(
-        self, original: Any, machine: FittedMachine, X: Any, y: Any, weights: Array
+        self, original: Any, machine: KernelModel, X: Any, y: Any, weights: Array
     ) -> tuple[Array, Array]:
         """Coefficients (n, T) and constants nearest to the original's values on X."""
         atoms = self.expansion_.atoms
@@ -255,7 +282,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         The machine, of a class that `compress` takes. None: ``SVC()``.
     n_components : int, default 50
         The largest number of vectors.
-    refit : {None, "least_squares", "margin"}, default None
+    refit : {"auto", None, "least_squares", "margin"}, default="auto"
         How the coefficients are fitted again on the rows, as in `compress`.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
@@ -317,7 +344,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
 
     classes_: Array
 
-    _refits = (None, "least_squares", "margin")
+    _refits = ("auto", None, "least_squares", "margin")
 
     def _default(self) -> Any:
         return SVC()
@@ -346,7 +373,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         """
         return self._fit_and_compress(X, y, sample_weight)
 
-    def _take_form(self, original: Any, machine: FittedMachine) -> None:
+    def _take_form(self, original: Any, machine: KernelModel) -> None:
         self.classes_ = original.classes_
         self._one_a_class = original.decision_function_shape == "ovr"
         self._break_ties = bool(original.break_ties)
@@ -400,7 +427,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         return labels
 
     def _refitted(
-        self, original: Any, machine: FittedMachine, X: Any, y: Any, weights: Array
+        self, original: Any, machine: KernelModel, X: Any, y: Any, weights: Array
     ) -> tuple[Array, Array]:
         if self.refit != "margin":
             return super()._refitted(original, machine, X, y, weights)
@@ -453,7 +480,7 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
         The machine, of a class that `compress` takes. None: ``SVR()``.
     n_components : int, default 50
         The largest number of vectors.
-    refit : {None, "least_squares"}, default None
+    refit : {"auto", None, "least_squares"}, default="auto"
         How the coefficients are fitted again on the rows, as in `compress`.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
@@ -549,8 +576,29 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
         """
         return self._fit_and_compress(X, y, sample_weight)
 
-    def _take_form(self, original: Any, machine: FittedMachine) -> None:
+    def _take_form(self, original: Any, machine: KernelModel) -> None:
         self._one_dimensional = machine.one_dimensional
+
+    def _chosen_refit(self, has_rows: bool) -> str | None:
+        if self.refit == "auto":
+            return "least_squares" if has_rows else None
+        return self.refit
+
+    def _warn_of_change(self, machine: KernelModel) -> None:
+        rows = machine.vectors[:: max(1, machine.vectors.shape[0] // N_CHECKED)]
+        atoms = Atoms(machine.kernel, machine.vectors)
+        before = KernelExpansion(atoms, machine.coefficients.T.copy(), machine.intercept)(rows)
+        spread = before.std(axis=0)
+        change = np.sqrt(np.square(before - self.expansion_(rows)).mean(axis=0))
+        if (change > WORTHLESS * spread).any():
+            t = int(np.argmax(change - WORTHLESS * spread))
+            warn(
+                f"n_components={self.n_components}: at the model's own vectors the predictions "
+                f"change by {change[t]:.3g} where they vary by {spread[t]:.3g} (relative error in "
+                f"the feature space {self.relative_error_:.3g}): give X, for "
+                "refit='least_squares', or allow more vectors",
+                ConvergenceWarning,
+            )
 
     def _change(self, before: Array, after: Array) -> float:
         """Root mean square difference."""
@@ -568,7 +616,7 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
         The machine, of a class that `compress` takes. None: ``OneClassSVM()``.
     n_components : int, default 50
         The largest number of vectors.
-    refit : {None, "least_squares"}, default None
+    refit : {"auto", None, "least_squares"}, default="auto"
         How the coefficients are fitted again on the rows, as in `compress`.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
