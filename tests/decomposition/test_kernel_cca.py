@@ -125,7 +125,7 @@ def test_kept_scores_stay_exact_while_columns_shrink():
         picks = choose_pairs(views, scores, 1)
         assert len(picks) == 1
         both = np.intersect1d(*(view.usable for view in views))
-        points, products, (a, b) = scores.look(both)
+        points, products, (a, b) = scores.of(both)
         A, B = (view.columns(points) for view in views)
         exact = weights @ (A * B) / np.sqrt((weights @ A**2) * (weights @ B**2))
         assert_allclose(products / np.sqrt(a * b), exact, atol=2e-3, err_msg=f"step {k}")

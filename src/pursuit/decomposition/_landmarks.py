@@ -37,10 +37,10 @@ from pursuit.greedy.deflation import (
 from pursuit.kernels import Kernel, Precomputed, is_precomputed
 from pursuit.linalg import blocks
 
-__all__ = ["LandmarkTransformer", "Points"]
+__all__ = ["LandmarkTransformer", "LandmarkProblem"]
 
 
-class Points(NamedTuple):
+class LandmarkProblem(NamedTuple):
     """Rows that count, and what may be a centre.
 
     Attributes
@@ -112,7 +112,7 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 "which does not compare candidates"
             )
 
-    def _points(self, X: Any, sample_weight: Any) -> Points:
+    def _points(self, X: Any, sample_weight: Any) -> LandmarkProblem:
         """Checked rows with their kernel, and cluster centres where these are asked for."""
         weights = check_weights(sample_weight, X.shape[0])
         rows = np.flatnonzero(weights > 0)
@@ -123,7 +123,7 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             centres = self._cluster_centres(used, weights)
             used = _stacked(used, centres)
             weights = np.concatenate([weights, np.zeros(len(centres))])
-        return Points(kernel, used, weights, rows)
+        return LandmarkProblem(kernel, used, weights, rows)
 
     def _cluster_centres(self, X: Any, weights: Array) -> Array:
         """Means of clusters of the weighted rows."""
@@ -170,7 +170,7 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 ConvergenceWarning,
             )
 
-    def _store_centres(self, points: Points, picks: Array) -> Atoms:
+    def _store_centres(self, points: LandmarkProblem, picks: Array) -> Atoms:
         """Set the attributes that hold the chosen centres; return their functions."""
         kernel, X, _, rows = points
         precomputed = isinstance(kernel, Precomputed)

@@ -116,8 +116,8 @@ __all__ = [
     "Evidence",
     "Gaussian",
     "Likelihood",
-    "Machine",
-    "climb",
+    "SparseBayesianModel",
+    "maximise_evidence",
     "posterior",
 ]
 
@@ -376,7 +376,7 @@ def _ranked(gains: Array, tol: float) -> Array:
 
 
 @dataclass
-class Machine:
+class SparseBayesianModel:
     """One model on its way up the marginal likelihood.
 
     Attributes
@@ -428,9 +428,9 @@ class Machine:
 
         With `noise_last` functions are added for the noise as it is, before that is estimated.
         """
-        steps = [self._tune, self._denoise, self._extend]
+        steps = [self._reestimate_precisions, self._reestimate_noise, self._extend]
         if noise_last:
-            steps = [self._tune, self._extend, self._denoise]
+            steps = [self._reestimate_precisions, self._extend, self._reestimate_noise]
         while len(self.path) <= max_iter:
             if not any(step() for step in steps):
                 return "n_components" if self.full else "tol"
@@ -495,7 +495,7 @@ class Machine:
         best[found] = s[found] ** 2 / (q[found] ** 2 - s[found])
         return best, _gain(s, q)
 
-    def _tune(self) -> bool:
+    def _reestimate_precisions(self) -> bool:
         """Re-estimate the model's precisions, or delete a function (F 32, F 37)."""
         best, gains = self.inside()
         ranked = _ranked(gains, self.tol)[:MOST_TRIALS]
@@ -526,7 +526,7 @@ class Machine:
         picks = [self.picks[k] for k in left]
         return self._accept(self.likelihood, picks, self.columns[left], self.alpha[left])
 
-    def _denoise(self) -> bool:
+    def _reestimate_noise(self) -> bool:
         """Estimate the variance of the noise anew (T 18)."""
         if not isinstance(self.likelihood, Gaussian):
             return False
@@ -569,12 +569,14 @@ class Machine:
         return np.where(free, S, 1.0), np.where(free, rows @ self.evidence.slope, 0.0)
 
 
-def climb(machine: Machine, max_iter: int) -> tuple[Machine, str]:
+def maximise_evidence(
+    machine: SparseBayesianModel, max_iter: int
+) -> tuple[SparseBayesianModel, str]:
     """Run a machine, and for numbers perhaps a second one; return the better one and its reason.
 
     Parameters
     ----------
-    machine : Machine
+    machine : SparseBayesianModel
         At its start.
     max_iter : int
         Most steps of each.
@@ -585,7 +587,7 @@ def climb(machine: Machine, max_iter: int) -> tuple[Machine, str]:
         return machine, reason
     few = min(machine.most, 2 * machine.n_vectors + 10)
     low = Gaussian(first.targets, first.weights, LITTLE_NOISE)
-    other = Machine(machine.candidates, low, few, machine.tol)
+    other = SparseBayesianModel(machine.candidates, low, few, machine.tol)
     other.run(max_iter, noise_last=True)
     other.most = machine.most
     second = other.run(max_iter)

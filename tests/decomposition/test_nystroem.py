@@ -1,6 +1,6 @@
 """What transformers with few centres share, through the greedy Nystroem method.
 
-Sparse kernel PCA, the other one, has tests of its own in test_sparse_kernel_pca.py.
+Sparse kernel PCA, the other one, has tests of its own in test_kernel_pca.py.
 """
 
 import warnings
