@@ -659,3 +659,11 @@ def excused(estimator):
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)
+
+
+def test_an_indefinite_kernel_is_an_error():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(6, 3)), rng.normal(size=(6, 2))
+    model = SparseKernelCCA(1, n_basis=6, kernel=("sigmoid", "rbf"), gamma=4.0, coef0=0.0)
+    with pytest.raises(ValueError, match=r"kernel of X: Sigmoid.*not positive semidefinite.* -\d"):
+        model.fit(X, Y)

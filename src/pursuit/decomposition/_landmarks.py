@@ -37,7 +37,36 @@ from pursuit.greedy.deflation import (
 from pursuit.kernels import Kernel, Precomputed, is_precomputed
 from pursuit.linalg import blocks
 
-__all__ = ["LandmarkTransformer", "LandmarkProblem"]
+__all__ = ["LandmarkProblem", "LandmarkTransformer", "check_definite"]
+
+# A squared distance below minus this share of the largest K(x, x) is more than rounding, that of
+# kernel values in single precision included.
+INDEFINITE = 1e-3
+
+
+def check_definite(deflation: Deflation, argument: str = "kernel") -> None:
+    """Raise where a row's feature vector is shorter than its projection on the chosen ones.
+
+    Parameters
+    ----------
+    deflation : Deflation
+        At its end.
+    argument : str, default="kernel"
+        What the caller calls the kernel.
+
+    Raises
+    ------
+    ValueError
+        If a squared distance is clearly below zero: the kernel is not positive semidefinite.
+    """
+    V = deflation.V[: len(deflation.picks)]
+    distances = deflation.norms - np.einsum("ij,ij->j", V, V)
+    least = float(distances.min(initial=0.0))
+    if least < -INDEFINITE * deflation.norms.max(initial=0.0):
+        raise ValueError(
+            f"{argument}: {deflation.kernel} is not positive semidefinite on these rows, one of "
+            f"which has the squared distance {least:.3g} to the span of the chosen ones"
+        )
 
 
 class LandmarkProblem(NamedTuple):

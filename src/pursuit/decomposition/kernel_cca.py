@@ -71,6 +71,7 @@ from pursuit._typing import Array
 from pursuit._validation import FLOATS, check_integer, check_real, check_weights
 from pursuit._warnings import warn
 from pursuit.bounds import cca_bound
+from pursuit.decomposition._landmarks import check_definite
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.greedy.deflation import ENOUGH, Deflation, axis_signs, kernel_and_rows
@@ -173,6 +174,8 @@ def sparse_kernel_cca(
         What was found; fewer points and pairs where there are no more.
     """
     points = choose_pairs(views, scores, n_basis)
+    for view, name in zip(views, ("the kernel of X", "the kernel of Y"), strict=True):
+        check_definite(view, name)
     weights = views[0].weights / views[0].weights.sum()
     parts = [_whitened(view, weights, alpha) for view in views]
     (W_x, P_x), (W_y, P_y) = parts

@@ -54,7 +54,11 @@ from pursuit._validation import (
     check_real,
 )
 from pursuit.bounds import compression_bound
-from pursuit.decomposition._landmarks import LandmarkProblem, LandmarkTransformer
+from pursuit.decomposition._landmarks import (
+    LandmarkProblem,
+    LandmarkTransformer,
+    check_definite,
+)
 from pursuit.expansion.basis_functions import Atoms, AtomSet
 from pursuit.greedy.deflation import (
     SELECTIONS,
@@ -198,7 +202,7 @@ class SparseKernelPCA(LandmarkTransformer):
         Whether the coordinates are centred on their mean, as in kernel PCA.
     fit_inverse_transform : bool, default False
         Whether to learn `inverse_transform` by kernel ridge regression on the coordinates, with
-        the chosen rows as centres. Not for a precomputed kernel.
+        the chosen rows as centres, about the mean of the rows. Not for a precomputed kernel.
     alpha : float, default 1e-3
         Ridge of the inverse.
     delta : float, default 0.05
@@ -311,6 +315,7 @@ class SparseKernelPCA(LandmarkTransformer):
         rule = self._rule(deflation, points.rows)
         n_components = None if self.n_components == "bound" else int(self.n_components)
         subspace = sparse_kernel_pca(deflation, n_components, rule, self.delta)
+        check_definite(deflation)
         if n_components is not None:
             self._warn_short(len(subspace.picks))
         self._store(points, subspace)
@@ -336,7 +341,7 @@ class SparseKernelPCA(LandmarkTransformer):
     def _store(self, points: LandmarkProblem, subspace: Subspace) -> None:
         """Set the fitted attributes."""
         atoms = self._store_centres(points, subspace.picks)
-        for name in ("bound_path_", "inverse_coef_", "inverse_centres_"):
+        for name in ("bound_path_", "inverse_coef_", "inverse_centres_", "inverse_intercept_"):
             if hasattr(self, name):
                 delattr(self, name)
         total = float(points.weights.sum())
@@ -451,20 +456,23 @@ class SparseKernelPCA(LandmarkTransformer):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name)[:n])
         if hasattr(model, "inverse_coef_"):
-            del model.inverse_coef_, model.inverse_centres_
+            for name in ("inverse_coef_", "inverse_centres_", "inverse_intercept_"):
+                model.__dict__.pop(name, None)
         model._rotate(atoms, self._factor[:n, :n], self._mean[:n], self._second[:n, :n])
         return model
 
     def _fit_inverse(self, X: Any, weights: Array) -> None:
         """Kernel ridge regression of the rows on their coordinates.
 
-        Over A: sum_i w_i |x_i - A'k(z_i)|^2 + alpha tr(A'K A), k(z) and K the kernel values of a
-        coordinate vector, and among each other, of the chosen points' coordinates.
+        Over A: sum_i w_i |x_i - x_mean - A'k(z_i)|^2 + alpha tr(A'K A), k(z) and K the kernel
+        values of a coordinate vector, and among each other, of the chosen points' coordinates.
         """
         used = np.flatnonzero(weights > 0)
         centres = self.expansion_(self.support_vectors_)
         atoms = Atoms(self.kernel_, centres)
         k = len(centres)
+        shares = weights[used] / weights[used].sum()
+        mean = np.asarray(safe_sparse_dot(shares[None, :], X[used], dense_output=True))
         normal = np.zeros((k, k))
         right = np.zeros((k, X.shape[1]))
         for rows in blocks.row_blocks(len(used), 16.0 * max(k, X.shape[1])):
@@ -473,10 +481,12 @@ class SparseKernelPCA(LandmarkTransformer):
             weighted = values * weights[used[rows], None]
             normal += weighted.T @ values
             right += np.asarray(safe_sparse_dot(weighted.T, part, dense_output=True))
+            right -= weighted.sum(axis=0)[:, None] * mean
         normal += self.alpha * self.kernel_(centres, centres)
         # Coordinates that resemble each other leave directions open: the shortest solution.
         self.inverse_coef_ = np.linalg.lstsq(normal, right, rcond=None)[0]
         self.inverse_centres_ = centres
+        self.inverse_intercept_ = mean[0]
 
     def inverse_transform(self, Z: Any) -> Array:
         """Rows whose coordinates are near to those given.
@@ -503,4 +513,5 @@ class SparseKernelPCA(LandmarkTransformer):
         if coordinates.shape[1] != self.n_components_:
             raise ValueError(f"Z has {coordinates.shape[1]} columns, expected {self.n_components_}")
         values: Array = self.kernel_(coordinates, self.inverse_centres_) @ self.inverse_coef_
-        return values
+        # Models saved before there was a constant have none.
+        return values + getattr(self, "inverse_intercept_", 0.0)

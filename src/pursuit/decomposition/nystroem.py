@@ -33,7 +33,11 @@ from sklearn.utils.validation import check_array, validate_data
 
 from pursuit._typing import Array
 from pursuit._validation import FLOATS, Samples, check_choice, check_integer, signed_targets
-from pursuit.decomposition._landmarks import LandmarkProblem, LandmarkTransformer
+from pursuit.decomposition._landmarks import (
+    LandmarkProblem,
+    LandmarkTransformer,
+    check_definite,
+)
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.greedy.any_loss import Method, new_search
 from pursuit.greedy.deflation import Deflation, choose, listed_rule, selection_rule
@@ -242,6 +246,7 @@ class GreedyNystroem(LandmarkTransformer):
         """The points that the rule of ``deflation.py`` chooses."""
         deflation = Deflation(points.kernel, points.X, points.weights)
         choose(deflation, self._rule(deflation, points.rows), self.n_components)
+        check_definite(deflation)
         return np.array(deflation.picks, dtype=int)
 
     def _supervised_picks(self, points: LandmarkProblem, Y: Array) -> Array:
@@ -253,14 +258,15 @@ class GreedyNystroem(LandmarkTransformer):
         search = new_search(dictionary, Samples(X, Y, weights), [self.n_components], Method())
         search.extend(self.n_components)
         picks = candidates[np.array(search.pursuits[0].picks, dtype=int)]
-        return picks if len(picks) == self.n_components else self._completed(points, picks)
+        return self._completed(points, picks)
 
     def _completed(self, points: LandmarkProblem, picks: Array) -> Array:
-        """The picks, and where they explain the targets, the rows furthest from their span."""
+        """The independent picks, and where these are too few the rows furthest from their span."""
         deflation = Deflation(points.kernel, points.X, points.weights)
         choose(deflation, listed_rule(deflation, picks), len(picks))
         rng = check_random_state(self.random_state)
         choose(deflation, selection_rule(deflation, "residual", rng), self.n_components)
+        check_definite(deflation)
         return np.array(deflation.picks, dtype=int)
 
     def _normalise(self, points: LandmarkProblem, picks: Array) -> None:
