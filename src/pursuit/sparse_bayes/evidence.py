@@ -73,9 +73,9 @@ has left more than a tenth of the variance, another machine starts with a hundre
 before it estimates sigma^2 anew, twice as many as the first one has and ten more at most, and then
 goes on as the first one did. The one with the higher marginal likelihood is kept.
 
-Step 3 ends, too, where a model has ten functions, and the last ten additions, with all steps since,
-have raised the log marginal likelihood by less than ten: every function has a precision of its own, so that many
-useless functions explain noise, and each of them is promised a little.
+Step 3 ends, too, where a model has ten functions, and the last ten additions, with all steps
+since, have raised the log marginal likelihood by less than ten: every function has a precision of
+its own, so that many useless functions explain noise, and each of them is promised a little.
 
 Posterior, S and Q are computed afresh at each step, so no error builds up. Each step is kept only
 if the marginal likelihood itself has gone up: for classes l(alpha) holds B fixed, and may promise
@@ -248,8 +248,8 @@ def posterior(
         factor = _cholesky((scaled * curvature) @ scaled.T) if known is None else known
         inner = solve_triangular(factor, scaled @ slope - u, lower=True)
         step = solve_triangular(factor, inner, lower=True, trans="T")
-        if inner @ inner <= SMALL_DECREMENT * max(1.0, abs(height)):
-            u = u + step  # the error is the square of the last step
+        if known is not None or inner @ inner <= SMALL_DECREMENT * max(1.0, abs(height)):
+            u = u + step  # the error is the square of the last step, and none where B is known
             break
         u, raised = _climb(likelihood, scaled, u, step)
         f = u @ scaled
@@ -322,7 +322,12 @@ class Candidates:
         kept = np.empty((n_rows, n_rows)) if blocks.fits(8.0 * n_rows**2) else None
         lengths = np.empty(n_rows)
         for part, values in self._evaluated():
-            lengths[part] = np.sqrt(values**2 @ self.weights)
+            with np.errstate(over="ignore", invalid="ignore"):
+                lengths[part] = np.sqrt(values**2 @ self.weights)
+            if not np.isfinite(lengths[part]).all():
+                raise ValueError(
+                    f"kernel: {kernel} gives values that are not finite, or whose squares are not"
+                )
             if kept is not None:
                 kept[part] = values
         self.lengths = lengths
@@ -521,7 +526,7 @@ class SparseBayesianModel:
             s[copies[pick]], q[copies[pick]] = 1.0, 0.0
         found = q**2 > s
         best = np.full(len(s), np.inf)
-        best[found] = s[found] ** 2 / (q[found] ** 2 - s[found])
+        best[found] = s[found] ** 2 / (q[found] ** 2 - s[found])  # F 20-21: s^2 / theta
         return best, _gain(s, q)
 
     def _reestimate_precisions(self) -> bool:
