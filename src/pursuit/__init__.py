@@ -5,7 +5,8 @@ from importlib.metadata import version
 from pursuit import bounds, dictionary, displays, kernels, losses, model_file
 from pursuit.convex_network.convex_network import ConvexNetworkClassifier
 from pursuit.decomposition.kernel_cca import SparseKernelCCA
-from pursuit.decomposition.kernel_pca import GreedyNystroem, SparseKernelPCA
+from pursuit.decomposition.kernel_pca import SparseKernelPCA
+from pursuit.decomposition.nystroem import GreedyNystroem
 from pursuit.density.kernel_regression import KernelCentroidClassifier, NadarayaWatsonRegressor
 from pursuit.density.local_gaussian import LocalGaussianDensity
 from pursuit.density.parzen import (

@@ -125,7 +125,7 @@ def test_kept_scores_stay_exact_while_columns_shrink():
         picks = choose_pairs(views, scores, 1)
         assert len(picks) == 1
         both = np.flatnonzero(views[0].usable & views[1].usable)
-        points, products, (a, b) = scores.look(both)
+        points, products, (a, b) = scores.of(both)
         A, B = (view.columns(points) for view in views)
         exact = weights @ (A * B) / np.sqrt((weights @ A**2) * (weights @ B**2))
         assert_allclose(products / np.sqrt(a * b), exact, atol=2e-3, err_msg=f"step {k}")
@@ -659,3 +659,11 @@ def excused(estimator):
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)
+
+
+def test_an_indefinite_kernel_is_an_error():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(6, 3)), rng.normal(size=(6, 2))
+    model = SparseKernelCCA(1, n_basis=6, kernel=("sigmoid", "rbf"), gamma=4.0, coef0=0.0)
+    with pytest.raises(ValueError, match=r"kernel of X: Sigmoid.*not positive semidefinite.* -\d"):
+        model.fit(X, Y)

@@ -368,16 +368,44 @@ def test_the_loss_of_the_bound_is_not_zero():
 
 
 def test_the_inverse_is_that_of_kernel_pca(X, fresh):
-    theirs = KernelPCA(kernel="rbf", gamma=0.3, fit_inverse_transform=True, alpha=0.1).fit(X)
+    theirs = KernelPCA(kernel="rbf", gamma=0.3, fit_inverse_transform=True, alpha=0.1).fit(
+        X - X.mean(axis=0)
+    )
     ours = SparseKernelPCA(80, gamma=0.3, center=True, fit_inverse_transform=True, alpha=0.1)
     ours.fit(X)
     Z = ours.transform(fresh)
     # The last axis, along which the training rows do not vary, is none of kernel PCA's.
     Z[:, -1] = 0.0
-    expected = theirs.inverse_transform(theirs.transform(fresh))
+    expected = X.mean(axis=0) + theirs.inverse_transform(theirs.transform(fresh - X.mean(axis=0)))
     assert_allclose(ours.inverse_transform(Z), expected, atol=1e-6)
     back = ours.inverse_transform(ours.transform(X))
-    assert_allclose(back, theirs.inverse_transform(theirs.transform(X)), atol=1e-6)
+    expected = theirs.inverse_transform(theirs.transform(X - X.mean(axis=0)))
+    assert_allclose(back, X.mean(axis=0) + expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"gamma": 0.3}, {"kernel": "poly", "degree": 2}])
+def test_the_inverse_is_about_the_mean_of_the_rows(X, options):
+    shift = 1000.0
+    model = SparseKernelPCA(20, fit_inverse_transform=True, alpha=0.1, **options).fit(X)
+    back = model.inverse_transform(model.transform(X))
+    assert ((back - X) ** 2).sum() < ((X - X.mean(axis=0)) ** 2).sum()
+    if "kernel" not in options:
+        far = SparseKernelPCA(20, fit_inverse_transform=True, alpha=0.1, **options).fit(X + shift)
+        assert_allclose(far.inverse_transform(far.transform(X + shift)), back + shift, atol=1e-5)
+        heavy = SparseKernelPCA(20, fit_inverse_transform=True, alpha=1e9, **options)
+        heavy.fit(sparse.csr_array(X))
+        mean = np.broadcast_to(X.mean(axis=0), X.shape)
+        assert_allclose(heavy.inverse_transform(model.transform(X)), mean, atol=1e-5)
+
+
+@pytest.mark.parametrize("selection", ["rayleigh", "residual", "random", "kmeans"])
+def test_an_indefinite_kernel_is_an_error(selection):
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    model = SparseKernelPCA(
+        6, kernel="sigmoid", gamma=4.0, coef0=0.0, selection=selection, random_state=0
+    )
+    with pytest.raises(ValueError, match=r"kernel: Sigmoid.*not positive semidefinite.* -\d"):
+        model.fit(X)
 
 
 def test_the_inverse_solves_its_ridge_regression(X, rng):
@@ -387,8 +415,9 @@ def test_the_inverse_solves_its_ridge_regression(X, rng):
     Z = model.transform(X)
     Zc = model.transform(model.support_vectors_)
     K, Kc = RBF(0.1)(Z, Zc), RBF(0.1)(Zc, Zc)
-    A = np.linalg.solve((K.T * weights) @ K + 0.3 * Kc, (K.T * weights) @ X)
-    assert_allclose(model.inverse_transform(Z[:7]), K[:7] @ A, atol=1e-7)
+    mean = np.average(X, axis=0, weights=weights)
+    A = np.linalg.solve((K.T * weights) @ K + 0.3 * Kc, (K.T * weights) @ (X - mean))
+    assert_allclose(model.inverse_transform(Z[:7]), mean + K[:7] @ A, atol=1e-7)
 
 
 @pytest.mark.parametrize("selection", ["rayleigh", "kmeans"])
@@ -611,8 +640,8 @@ def test_pandas(X):
     assert model.n_features_in_ == 5
     plain = SparseKernelPCA(3).fit(X)
     assert_allclose(Z.to_numpy(), plain.transform(X))
-    assert_allclose(model.residual(frame), plain.residual(X))
-    assert_allclose(next(model.staged_residual(frame)), next(plain.staged_residual(X)))
+    assert_allclose(model.residual(frame), plain.residual(X), atol=1e-12)
+    assert_allclose(next(model.staged_residual(frame)), next(plain.staged_residual(X)), atol=1e-12)
     with pytest.raises(ValueError, match="feature names should match"):
         model.transform(frame[list("edcba")])
 

@@ -454,3 +454,28 @@ def test_errors_of_the_data(classes):
         RelevanceVectorRegressor().fit(X, t, np.where(np.arange(40) == 3, -1.0, 1.0))
     with pytest.raises(ValueError, match="class_weight"):
         RelevanceVectorClassifier(class_weight="odd").fit(X, t)
+
+
+def test_noise_is_not_explained_by_as_many_functions_as_rows():
+    """In many dimensions each function reaches one row: they could explain any targets."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 20))
+    y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=400)
+    model = RelevanceVectorRegressor().fit(X[:200], y[:200])
+    error = np.mean((model.predict(X[200:]) - y[200:]) ** 2)
+    assert model.n_components_ < 80
+    assert model.noise_variance_ > 0.1**2
+    assert error < 0.23
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+@pytest.mark.parametrize("model", [RelevanceVectorRegressor, RelevanceVectorClassifier])
+def test_kernel_values_that_are_not_finite_are_an_error(model, value):
+    X, y = np.arange(6.0)[:, None], np.array([0, 1, 0, 1, 0, 1])
+
+    def kernel(A, B):
+        values = np.exp(-np.abs(A - B.T))
+        return np.where((A == 2.0) & (B.T == 3.0), value, values)
+
+    with pytest.raises(ValueError, match=r"^kernel: .*not finite"):
+        model(kernel=kernel).fit(X, y)

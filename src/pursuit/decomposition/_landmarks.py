@@ -37,10 +37,39 @@ from pursuit.greedy.deflation import (
 from pursuit.kernels import Kernel, Precomputed, is_precomputed
 from pursuit.linalg import blocks
 
-__all__ = ["LandmarkTransformer", "Points"]
+__all__ = ["LandmarkProblem", "LandmarkTransformer", "check_definite"]
+
+# A squared distance below minus this share of the largest K(x, x) is more than rounding, that of
+# kernel values in single precision included.
+INDEFINITE = 1e-3
 
 
-class Points(NamedTuple):
+def check_definite(deflation: Deflation, argument: str = "kernel") -> None:
+    """Raise where a row's feature vector is shorter than its projection on the chosen ones.
+
+    Parameters
+    ----------
+    deflation : Deflation
+        At its end.
+    argument : str, default="kernel"
+        What the caller calls the kernel.
+
+    Raises
+    ------
+    ValueError
+        If a squared distance is clearly below zero: the kernel is not positive semidefinite.
+    """
+    V = deflation.V
+    distances = deflation.diagonal - np.einsum("ij,ij->j", V, V)
+    least = float(distances.min(initial=0.0))
+    if least < -INDEFINITE * deflation.diagonal.max(initial=0.0):
+        raise ValueError(
+            f"{argument}: {deflation.kernel} is not positive semidefinite on these rows, one of "
+            f"which has the squared distance {least:.3g} to the span of the chosen ones"
+        )
+
+
+class LandmarkProblem(NamedTuple):
     """Rows that count, and what may be a centre.
 
     Attributes
@@ -112,7 +141,7 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 "which does not compare candidates"
             )
 
-    def _points(self, X: Any, sample_weight: Any) -> Points:
+    def _points(self, X: Any, sample_weight: Any) -> LandmarkProblem:
         """Checked rows with their kernel, and cluster centres where these are asked for."""
         weights = check_weights(sample_weight, X.shape[0])
         rows = np.flatnonzero(weights > 0)
@@ -123,7 +152,7 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             centres = self._cluster_centres(used, weights)
             used = _stacked(used, centres)
             weights = np.concatenate([weights, np.zeros(len(centres))])
-        return Points(kernel, used, weights, rows)
+        return LandmarkProblem(kernel, used, weights, rows)
 
     def _cluster_centres(self, X: Any, weights: Array) -> Array:
         """Means of clusters of the weighted rows."""
@@ -170,7 +199,7 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 ConvergenceWarning,
             )
 
-    def _store_centres(self, points: Points, picks: Array) -> Atoms:
+    def _store_centres(self, points: LandmarkProblem, picks: Array) -> Atoms:
         """Set the attributes that hold the chosen centres; return their functions."""
         kernel, X, _, rows = points
         precomputed = isinstance(kernel, Precomputed)

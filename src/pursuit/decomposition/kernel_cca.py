@@ -71,6 +71,7 @@ from pursuit._typing import Array
 from pursuit._validation import check_integer, check_real, check_weights, read_data
 from pursuit._warnings import warn
 from pursuit.bounds import cca_bound
+from pursuit.decomposition._landmarks import check_definite
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.greedy.deflation import N_CANDIDATES_95, Deflation, axis_signs, kernel_and_rows
@@ -89,11 +90,11 @@ STALE = 1e-8
 # So many columns at a time stay in the processor's cache.
 PIECE = 32
 # Scores whose variance is below this share of their mean square are constant.
-CONSTANT = 1e-24
+CONSTANT_SCORES = 1e-24
 
 Views = tuple[Deflation, Deflation]
-# Points, their c, and their a and b.
-Look = tuple[Array, Array, tuple[Array, Array]]
+# Indices of pairs, their c, and their a and b.
+PairScores = tuple[Array, Array, tuple[Array, Array]]
 
 
 class ViewAxes(NamedTuple):
@@ -139,7 +140,7 @@ class CanonicalAxes(NamedTuple):
 class Scores(Protocol):
     """Squared norms and inner products of columns, of all points or of a few."""
 
-    def look(self, points: Array) -> Look:
+    def of(self, points: Array) -> PairScores:
         """Those of `points` that are looked at, with c, a and b."""
 
     def columns(self, points: Array) -> list[Array]:
@@ -173,6 +174,8 @@ def sparse_kernel_cca(
         What was found; fewer points and pairs where there are no more.
     """
     points = choose_pairs(views, scores, n_basis)
+    for view, name in zip(views, ("the kernel of X", "the kernel of Y"), strict=True):
+        check_definite(view, name)
     weights = views[0].weights / views[0].weights.sum()
     parts = [_whitened(view, weights, alpha) for view in views]
     (W_x, P_x), (W_y, P_y) = parts
@@ -234,12 +237,12 @@ def _choice(views: Views, scores: Scores) -> tuple[int, tuple[Deflation, ...]] |
     usable_x, usable_y = (np.flatnonzero(view.usable) for view in views)
     both = np.intersect1d(usable_x, usable_y, assume_unique=True)
     if len(both):
-        points, products, (a, b) = scores.look(both)
+        points, products, (a, b) = scores.of(both)
         return int(points[first_best(products / np.sqrt(a * b))]), views
     either = np.union1d(usable_x, usable_y)
     if not len(either):
         return None
-    points, _, norms = scores.look(either)
+    points, _, norms = scores.of(either)
     quotients = np.full((2, len(points)), -np.inf)
     for v, (view, usable) in enumerate(zip(views, (usable_x, usable_y), strict=True)):
         mine = np.isin(points, usable)
@@ -271,7 +274,7 @@ class DrawnScores:
     def __init__(self, views: Views, n_candidates: int, rng: np.random.RandomState) -> None:
         self.views, self.n_candidates, self.rng = views, n_candidates, rng
 
-    def look(self, points: Array) -> Look:
+    def of(self, points: Array) -> PairScores:
         """Draw points, and compute their columns."""
         if self.n_candidates < len(points):
             points = np.sort(self.rng.choice(points, self.n_candidates, replace=False))
@@ -310,7 +313,7 @@ class AllScores:
         self._compute(everything)
         self.fresh = self.table[1:].copy()
 
-    def look(self, points: Array) -> Look:
+    def of(self, points: Array) -> PairScores:
         """All of the points."""
         stale = points[(self.table[1:, points] < STALE * self.fresh[:, points]).any(axis=0)]
         if len(stale):
@@ -710,7 +713,10 @@ def _correlations(one: Array, other: Array, weights: Array) -> Array:
     covariances = w @ (deviations[0] * deviations[1])
     variances = [w @ deviation**2 for deviation in deviations]
     varies = np.all(
-        [v > CONSTANT * (w @ column**2) for v, column in zip(variances, (one, other), strict=True)],
+        [
+            v > CONSTANT_SCORES * (w @ column**2)
+            for v, column in zip(variances, (one, other), strict=True)
+        ],
         axis=0,
     )
     safe = np.where(varies, variances[0] * variances[1], 1.0)

@@ -1,4 +1,4 @@
-"""Sparse kernel PCA and greedy Nystroem features: the span of few points instead of all.
+"""Sparse kernel principal component analysis: the span of few rows instead of all.
 
 Z. Hussain and J. Shawe-Taylor, "Theory of matching pursuit", NIPS 2008, section 2; the numbers of
 equations, algorithms and theorems are theirs. The selection equals the sparse greedy matrix
@@ -21,16 +21,12 @@ U            ``rotation``         (k, k) eigenvectors of C, by decreasing eigenv
 
 Steps.
 
-1. Choose i by the rule asked for (``deflation.py``); the factor left behind holds R and the
+1. Choose i by the rule asked for (``greedy/deflation.py``); the factor left behind holds R and the
    coordinates z of all training rows. K~ = K[:, i] K[i, i]^{-1} K[:, i]' (eq. 5) is their Gram
    matrix.
 2. With ``n_components="bound"`` k is where the bound of corollary 1 is lowest. Its second term
    grows with k, so that the search ends when that alone exceeds the lowest value so far.
 3. Rotate to principal axes: the columns of (z - mu) U have decreasing variance.
-
-`GreedyNystroem` stops after step 1 and takes K[i, i]^{-1/2} k_i(x) as features, which have the
-same inner products (eq. 5). Its supervised choice is that of kernel matching pursuit (Vincent and
-Bengio 2002, eq. 7) on the targets.
 
 A prefix of the choice is the choice of a smaller k, and its coordinates are the first ones: mu
 and S of a smaller model are parts of those of a larger.
@@ -47,23 +43,22 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import (
-    Samples,
     check_choice,
     check_integer,
     check_real,
     read_data,
-    signed_targets,
 )
 from pursuit.bounds import compression_bound
-from pursuit.decomposition._landmarks import LandmarkTransformer, Points
-from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
+from pursuit.decomposition._landmarks import (
+    LandmarkProblem,
+    LandmarkTransformer,
+    check_definite,
+)
 from pursuit.expansion.basis_functions import Atoms, AtomSet
 from pursuit.greedy.deflation import (
     SELECTIONS,
@@ -71,18 +66,13 @@ from pursuit.greedy.deflation import (
     Rule,
     axis_signs,
     choose,
-    listed_rule,
-    selection_rule,
 )
-from pursuit.greedy.make_pursuit import Method, make_pursuit
-from pursuit.kernels import Precomputed, is_precomputed
+from pursuit.kernels import is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_upper
 
-__all__ = ["GreedyNystroem", "SparseKernelPCA", "Subspace", "sparse_kernel_pca"]
+__all__ = ["SparseKernelPCA", "Subspace", "sparse_kernel_pca"]
 
-# Eigenvalues of the landmarks' kernel matrix below this share of the largest count as so much.
-SMALLEST_VARIANCE = 1e-12
 # Points that are looked at between two looks at the bound.
 BOUND_STEPS = 16
 
@@ -129,7 +119,7 @@ def sparse_kernel_pca(
     n_components : int or None
         k; None: by the bound.
     rule : callable
-        The rule of ``deflation.py``.
+        The rule of ``greedy/deflation.py``.
     delta : float
         One minus the confidence of the bound.
 
@@ -213,7 +203,7 @@ class SparseKernelPCA(LandmarkTransformer):
         Whether the coordinates are centred on their mean, as in kernel PCA.
     fit_inverse_transform : bool, default False
         Whether to learn `inverse_transform` by kernel ridge regression on the coordinates, with
-        the chosen rows as centres. Not for a precomputed kernel.
+        the chosen rows as centres, about the mean of the rows. Not for a precomputed kernel.
     alpha : float, default 1e-3
         Ridge of the inverse.
     delta : float, default 0.05
@@ -326,6 +316,7 @@ class SparseKernelPCA(LandmarkTransformer):
         rule = self._rule(deflation, points.rows)
         n_components = None if self.n_components == "bound" else int(self.n_components)
         subspace = sparse_kernel_pca(deflation, n_components, rule, self.delta)
+        check_definite(deflation)
         if n_components is not None:
             self._warn_short(len(subspace.picks))
         self._store(points, subspace)
@@ -348,10 +339,10 @@ class SparseKernelPCA(LandmarkTransformer):
         if self.fit_inverse_transform and is_precomputed(self.kernel):
             raise ValueError("fit_inverse_transform needs the rows, not a precomputed kernel")
 
-    def _store(self, points: Points, subspace: Subspace) -> None:
+    def _store(self, points: LandmarkProblem, subspace: Subspace) -> None:
         """Set the fitted attributes."""
         atoms = self._store_centres(points, subspace.picks)
-        for name in ("bound_path_", "inverse_coef_", "inverse_centres_"):
+        for name in ("bound_path_", "inverse_coef_", "inverse_centres_", "inverse_intercept_"):
             if hasattr(self, name):
                 delattr(self, name)
         total = float(points.weights.sum())
@@ -466,20 +457,23 @@ class SparseKernelPCA(LandmarkTransformer):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name)[:n])
         if hasattr(model, "inverse_coef_"):
-            del model.inverse_coef_, model.inverse_centres_
+            for name in ("inverse_coef_", "inverse_centres_", "inverse_intercept_"):
+                model.__dict__.pop(name, None)
         model._rotate(atoms, self._factor[:n, :n], self._mean[:n], self._second[:n, :n])
         return model
 
     def _fit_inverse(self, X: Any, weights: Array) -> None:
         """Kernel ridge regression of the rows on their coordinates.
 
-        Over A: sum_i w_i |x_i - A'k(z_i)|^2 + alpha tr(A'K A), k(z) and K the kernel values of a
-        coordinate vector, and among each other, of the chosen points' coordinates.
+        Over A: sum_i w_i |x_i - x_mean - A'k(z_i)|^2 + alpha tr(A'K A), k(z) and K the kernel
+        values of a coordinate vector, and among each other, of the chosen points' coordinates.
         """
         used = np.flatnonzero(weights > 0)
         centres = self.expansion_(self.support_vectors_)
         atoms = Atoms(self.kernel_, centres)
         k = len(centres)
+        shares = weights[used] / weights[used].sum()
+        mean = np.asarray(safe_sparse_dot(shares[None, :], X[used], dense_output=True))
         normal = np.zeros((k, k))
         right = np.zeros((k, X.shape[1]))
         for rows in blocks.row_blocks(len(used), 16.0 * max(k, X.shape[1])):
@@ -488,10 +482,12 @@ class SparseKernelPCA(LandmarkTransformer):
             weighted = values * weights[used[rows], None]
             normal += weighted.T @ values
             right += np.asarray(safe_sparse_dot(weighted.T, part, dense_output=True))
+            right -= weighted.sum(axis=0)[:, None] * mean
         normal += self.alpha * self.kernel_(centres, centres)
         # Coordinates that resemble each other leave directions open: the shortest solution.
         self.inverse_coef_ = np.linalg.lstsq(normal, right, rcond=None)[0]
         self.inverse_centres_ = centres
+        self.inverse_intercept_ = mean[0]
 
     def inverse_transform(self, Z: Any) -> Array:
         """Rows whose coordinates are near to those given.
@@ -518,261 +514,5 @@ class SparseKernelPCA(LandmarkTransformer):
         if coordinates.shape[1] != self.n_components_:
             raise ValueError(f"Z has {coordinates.shape[1]} columns, expected {self.n_components_}")
         values: Array = self.kernel_(coordinates, self.inverse_centres_) @ self.inverse_coef_
-        return values
-
-
-class GreedyNystroem(LandmarkTransformer):
-    """Features whose inner products approximate a kernel, with landmarks chosen well.
-
-    Takes the place of scikit-learn's ``Nystroem``, whose arguments it has, in front of a linear
-    model: that draws its landmarks at random, here they are chosen greedily, with or without
-    the targets.
-
-    Parameters
-    ----------
-    kernel : str, Kernel or callable, default "rbf"
-        A name of `pursuit.kernels` or a value from there, or a callable
-        ``(X, Z, **kernel_params) -> matrix``; positive semidefinite.
-    gamma : {"scale", "auto"} or float, optional
-        Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. None, as in
-        scikit-learn: 1 / n_features, for chi2 1. ``"scale"`` is 1 / (n_features * Var(X)).
-    coef0 : float, optional
-        Constant of the polynomial, sigmoid and cosine polynomial kernels. None: 1.
-    degree : float, optional
-        Degree of the polynomial and cosine polynomial kernels. None: 3.
-    kernel_params : mapping, optional
-        Keyword arguments of a callable kernel.
-    n_components : int, default 100
-        Number of landmarks, and of features.
-    random_state : int, RandomState or None, default None
-        For rows that are drawn.
-    n_jobs : int, optional
-        Number of threads. None or -1: as many as the process may use.
-    selection : str or array-like, default "rayleigh"
-        How landmarks are chosen: ``"rayleigh"``, ``"residual"``, ``"rpcholesky"``, ``"random"``,
-        ``"kmeans"`` or the indices of rows as in `SparseKernelPCA`; ``"supervised"``: the rows
-        that kernel matching pursuit (pre-fitting, squared error) chooses to explain the targets.
-    n_candidates : int or float, optional
-        With ``"rayleigh"``: rows drawn at each step, of which the best is taken (None: all rows if
-        the kernel matrix fits in scikit-learn's ``working_memory``, else 59). With
-        ``"supervised"``: number or fraction of rows that may be landmarks, drawn at random (None:
-        all rows up to 10 000, above that 2500, or ``5 * n_components`` if that is more).
-    target_type : {"auto", "continuous", "class"}, default "auto"
-        With ``"supervised"``: whether `y` holds numbers or classes. ``"auto"``: what
-        ``sklearn.utils.multiclass.type_of_target`` says, to which whole numbers are classes.
-
-    Attributes
-    ----------
-    components_ : {ndarray, CSR matrix} of shape (n_landmarks, n_features)
-        The landmarks in order of choice; absent for a precomputed kernel. Also as
-        ``support_vectors_``.
-    component_indices_ : ndarray of int of shape (n_landmarks,)
-        Their rows; absent for ``selection="kmeans"``. Also as ``support_``.
-    normalization_ : ndarray of shape (n_landmarks, n_landmarks)
-        K^{-1/2} of the landmarks.
-    kernel_ : Kernel
-        The kernel with its numbers resolved.
-    expansion_ : KernelExpansion
-        The features as functions; ``expansion_(X)`` gives them without any check of X.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, if X had them.
-
-    See Also
-    --------
-    SparseKernelPCA : The same span, by its principal axes and with its distances.
-
-    References
-    ----------
-    C. Williams and M. Seeger, "Using the Nystroem method to speed up kernel machines", NIPS 2001.
-    P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48, 2002 (supervised).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from sklearn.linear_model import RidgeClassifier
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from pursuit import GreedyNystroem
-    >>> X, y = load_digits(return_X_y=True)
-    >>> landmarks = GreedyNystroem(gamma="scale", n_components=50, selection="supervised")
-    >>> model = make_pipeline(landmarks, RidgeClassifier()).fit(X[:900], y[:900])
-    >>> bool(model.score(X[900:], y[900:]) > 0.92)
-    True
-    """
-
-    _further_selections = ("kmeans", "supervised")
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        gamma: float | str | None = None,
-        coef0: float | None = None,
-        degree: float | None = None,
-        kernel_params: Mapping[str, Any] | None = None,
-        n_components: int = 100,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        selection: Any = "rayleigh",
-        n_candidates: int | float | None = None,
-        target_type: str = "auto",
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.degree = degree
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.selection = selection
-        self.n_candidates = n_candidates
-        self.target_type = target_type
-
-    def __sklearn_tags__(self) -> Any:
-        """Supervised selection needs targets."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._supervised
-        return tags
-
-    @property
-    def _supervised(self) -> bool:
-        return self._named_selection == "supervised"
-
-    def _kernel_numbers(self) -> dict[str, Any]:
-        gamma = self.gamma
-        if gamma is None:
-            gamma = 1.0 if isinstance(self.kernel, str) and self.kernel == "chi2" else "auto"
-        return {
-            "gamma": gamma,
-            "degree": 3 if self.degree is None else self.degree,
-            "coef0": 1 if self.coef0 is None else self.coef0,
-        }
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose landmarks.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix} of shape (n_samples, n_features)
-            Training rows; kernel values of shape (n_samples, n_samples) if precomputed.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
-            Targets or labels, needed and used for ``selection="supervised"`` alone.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 counts as the row twice, 0 as the row removed.
-
-        Returns
-        -------
-        self : GreedyNystroem
-            Fitted.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are invalid; the message names it.
-        """
-        self._check_parameters()
-        X, Y = self._read(X, y)
-        with blocks.at_most_threads(self.n_jobs):
-            points = self._points(X, sample_weight)
-            if Y is None:
-                picks = self._unsupervised_picks(points)
-            else:
-                picks = self._supervised_picks(points, Y[points.rows])
-            self._warn_short(len(picks))
-            self._normalise(points, picks)
-        return self
-
-    def _check_parameters(self) -> None:
-        """Raise one error that names the first parameter out of range."""
-        self._check_selection()
-        check_integer("n_components", self.n_components)
-        if not self._supervised:
-            self._check_candidates()
-        check_choice("target_type", self.target_type, ("auto", "continuous", "class"))
-        if self.n_jobs is not None and self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0")
-        check_integer("n_jobs", self.n_jobs, -(2**31), optional=True)
-
-    def _read(self, X: Any, y: Any) -> tuple[Any, Array | None]:
-        """Checked rows, and with supervised selection targets as a table."""
-        if not self._supervised:
-            return read_data(self, X, accept_sparse="csr"), None
-        if y is None:
-            raise ValueError(
-                "selection='supervised' requires y to be passed, but the target y is None"
-            )
-        X, y = read_data(self, X, y, accept_sparse="csr", multi_output=True)
-        kind = self.target_type
-        if kind == "auto":
-            kind = "class" if type_of_target(y) in ("binary", "multiclass") else "continuous"
-        if kind == "class":
-            classes, codes = np.unique(column_or_1d(y), return_inverse=True)
-            return X, signed_targets(codes, max(len(classes), 2))
-        Y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        return X, Y.reshape(len(Y), -1)
-
-    def _unsupervised_picks(self, points: Points) -> Array:
-        """The points that the rule of ``deflation.py`` chooses."""
-        deflation = Deflation(points.kernel, points.X, points.weights)
-        choose(deflation, self._rule(deflation, points.rows), self.n_components)
-        return np.array(deflation.pivots, dtype=int)
-
-    def _supervised_picks(self, points: Points, Y: Array) -> Array:
-        """The rows that pre-fitting kernel matching pursuit chooses."""
-        kernel, X, weights, rows = points
-        number = n_candidate_rows(self.n_candidates, len(rows), self.n_components)
-        few = number < len(rows) and not isinstance(kernel, Precomputed)
-        candidates = draw_candidates(
-            np.arange(len(rows)), number, self.random_state, X if few else None
-        )
-        dictionary = training_rows(kernel, X, candidates)
-        search = make_pursuit(dictionary, Samples(X, Y, weights), [self.n_components], Method())
-        search.extend(self.n_components)
-        picks = candidates[np.array(search.pursuits[0].pivots, dtype=int)]
-        return picks if len(picks) == self.n_components else self._completed(points, picks)
-
-    def _completed(self, points: Points, picks: Array) -> Array:
-        """The picks, and where they explain the targets, the rows furthest from their span."""
-        deflation = Deflation(points.kernel, points.X, points.weights)
-        choose(deflation, listed_rule(deflation, picks), len(picks))
-        rng = check_random_state(self.random_state)
-        choose(deflation, selection_rule(deflation, "residual", rng), self.n_components)
-        return np.array(deflation.pivots, dtype=int)
-
-    def _normalise(self, points: Points, picks: Array) -> None:
-        """The symmetric root of K^{-1} among the landmarks."""
-        kernel, X, _, _ = points
-        Z = X[picks].astype(np.float64)
-        U, s, Vt = np.linalg.svd(kernel(Z, picks if isinstance(kernel, Precomputed) else Z))
-        smallest = SMALLEST_VARIANCE * s.max(initial=0.0)
-        self.normalization_ = (U / np.sqrt(np.maximum(s, smallest))) @ Vt
-        self._project(self._store_centres(points, picks), self.normalization_, np.zeros(len(picks)))
-
-    @property
-    def components_(self) -> Any:
-        """The landmarks."""
-        return self.support_vectors_
-
-    @property
-    def component_indices_(self) -> Array:
-        """The rows of the landmarks."""
-        return self.support_
-
-    def transform(self, X: Any) -> Array:
-        """Features: kernel values with the landmarks, times ``normalization_``.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix} of shape (n_samples, n_features)
-            Rows; kernel values between them and the training rows if precomputed.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_landmarks)
-            In float64; ``Z @ Z.T`` is K~ of eq. 5.
-        """
-        X = self._validated(X)
-        with blocks.at_most_threads(self.n_jobs):
-            return self.expansion_(X)
+        # Models saved before there was a constant have none.
+        return values + getattr(self, "inverse_intercept_", 0.0)

@@ -57,7 +57,7 @@ CLASSES = {
     "KernelMatchingPursuitClassifierCV": "pursuit.matching_pursuit.estimators",
     "KernelMatchingPursuitRegressor": "pursuit.matching_pursuit.estimators",
     "KernelMatchingPursuitRegressorCV": "pursuit.matching_pursuit.estimators",
-    "GreedyNystroem": "pursuit.decomposition.kernel_pca",
+    "GreedyNystroem": "pursuit.decomposition.nystroem",
     "SparseKernelPCA": "pursuit.decomposition.kernel_pca",
     "SparseKernelCCA": "pursuit.decomposition.kernel_cca",
     "RelevanceVectorClassifier": "pursuit.sparse_bayes.relevance_vector",

@@ -73,6 +73,10 @@ has left more than a tenth of the variance, another machine starts with a hundre
 before it estimates sigma^2 anew, twice as many as the first one has and ten more at most, and then
 goes on as the first one did. The one with the higher marginal likelihood is kept.
 
+Step 3 ends, too, where a model has ten functions, and the last ten additions, with all steps
+since, have raised the log marginal likelihood by less than ten: every function has a precision of
+its own, so that many useless functions explain noise, and each of them is promised a little.
+
 Posterior, S and Q are computed afresh at each step, so no error builds up. Each step is kept only
 if the marginal likelihood itself has gone up: for classes l(alpha) holds B fixed, and may promise
 what Laplace's approximation does not keep; then a step half as long in log alpha, or the next
@@ -116,8 +120,8 @@ __all__ = [
     "Evidence",
     "Gaussian",
     "Likelihood",
-    "Machine",
-    "climb",
+    "SparseBayesianModel",
+    "maximise_evidence",
     "posterior",
 ]
 
@@ -134,6 +138,9 @@ SMALL_DECREMENT = 1e-10
 MOST_NEWTON_STEPS, MOST_HALVINGS = 100, 30
 # Functions tried, and step lengths of each, before a promise counts as empty.
 MOST_TRIALS = 3
+# So many additions in a row must raise the log marginal likelihood by one each on average. Every
+# function brings a precision of its own, and the best of many useless ones still promises a little.
+TRIED_ADDITIONS, LEAST_WORTH = 10, 1.0
 # The constant among the functions of a model, and the precision of its weight.
 CONSTANT = -1
 BROAD = 1e-6
@@ -201,7 +208,11 @@ class Evidence(NamedTuple):
 
 
 def posterior(
-    likelihood: Likelihood, columns: Array, alpha: Array, start: Array | None = None
+    likelihood: Likelihood,
+    columns: Array,
+    alpha: Array,
+    start: Array | None = None,
+    gram: Array | None = None,
 ) -> Evidence:
     """Mode of the posterior, its curvature, and the marginal likelihood.
 
@@ -215,6 +226,8 @@ def posterior(
         Precisions of their weights.
     start : ndarray of shape (n_functions,), optional
         First u.
+    gram : ndarray of shape (n_functions, n_functions), optional
+        Phi'B Phi, where B does not depend on f and it is known.
 
     Examples
     --------
@@ -224,17 +237,19 @@ def posterior(
     >>> one.values  # half way between the prior's mean and the target
     array([1.5])
     """
-    scaled = columns / np.sqrt(alpha)[:, None]
+    deviations = 1.0 / np.sqrt(alpha)
+    scaled = columns * deviations[:, None]
+    known = None if gram is None else _cholesky(gram * np.outer(deviations, deviations))
     u = np.zeros(len(alpha)) if start is None else start
     f = u @ scaled
     height = likelihood.value(f) - 0.5 * float(u @ u)
     for _ in range(MOST_NEWTON_STEPS):
         slope, curvature = likelihood.derivatives(f)
-        factor = _cholesky(scaled, curvature)
+        factor = _cholesky((scaled * curvature) @ scaled.T) if known is None else known
         inner = solve_triangular(factor, scaled @ slope - u, lower=True)
         step = solve_triangular(factor, inner, lower=True, trans="T")
-        if inner @ inner <= SMALL_DECREMENT * max(1.0, abs(height)):
-            u = u + step  # the error is the square of the last step
+        if known is not None or inner @ inner <= SMALL_DECREMENT * max(1.0, abs(height)):
+            u = u + step  # the error is the square of the last step, and none where B is known
             break
         u, raised = _climb(likelihood, scaled, u, step)
         f = u @ scaled
@@ -244,16 +259,15 @@ def posterior(
     f = u @ scaled
     height = likelihood.value(f) - 0.5 * float(u @ u)
     slope, curvature = likelihood.derivatives(f)
-    factor = _cholesky(scaled, curvature)
+    factor = _cholesky((scaled * curvature) @ scaled.T) if known is None else known
     inverse = solve_triangular(factor, np.eye(len(alpha)), lower=True)
     spread = np.einsum("ij,ij->j", inverse, inverse)
     log_marginal_likelihood = height - float(np.log(np.diagonal(factor)).sum())
     return Evidence(u, f, slope, curvature, factor, spread, log_marginal_likelihood)
 
 
-def _cholesky(scaled: Array, curvature: Array) -> Array:
-    """L of I + A^{-1/2} Phi'B Phi A^{-1/2}."""
-    gram = (scaled * curvature) @ scaled.T
+def _cholesky(gram: Array) -> Array:
+    """L of I + A^{-1/2} Phi'B Phi A^{-1/2}; the second term is given, and changed."""
     gram[np.diag_indices_from(gram)] += 1.0
     factor: Array = np.linalg.cholesky(gram)
     return factor
@@ -308,7 +322,12 @@ class Candidates:
         kept = np.empty((n_rows, n_rows)) if blocks.fits(8.0 * n_rows**2) else None
         lengths = np.empty(n_rows)
         for part, values in self._evaluated():
-            lengths[part] = np.sqrt(values**2 @ self.weights)
+            with np.errstate(over="ignore", invalid="ignore"):
+                lengths[part] = np.sqrt(values**2 @ self.weights)
+            if not np.isfinite(lengths[part]).all():
+                raise ValueError(
+                    f"kernel: {kernel} gives values that are not finite, or whose squares are not"
+                )
             if kept is not None:
                 kept[part] = values
         self.lengths = lengths
@@ -376,7 +395,7 @@ def _ranked(gains: Array, tol: float) -> Array:
 
 
 @dataclass
-class Machine:
+class SparseBayesianModel:
     """One model on its way up the marginal likelihood.
 
     Attributes
@@ -395,6 +414,12 @@ class Machine:
         Their precisions.
     path : list of float
         Log marginal likelihood at the start and after each step.
+    before_additions : list of float
+        Log marginal likelihood just before each addition.
+    products : tuple of ndarray or None
+        Functions, and their weighted products with each other.
+    full : bool
+        Whether another function would have been added but for `most`.
     """
 
     candidates: Candidates
@@ -404,7 +429,9 @@ class Machine:
     picks: list[int] = field(default_factory=list)
     alpha: Array = field(default_factory=lambda: np.empty(0))
     path: list[float] = field(default_factory=list)
+    before_additions: list[float] = field(default_factory=list)
     full: bool = False
+    products: tuple[Array, Array] | None = None
     columns: Array = field(init=False)
     evidence: Evidence = field(init=False)
 
@@ -428,9 +455,9 @@ class Machine:
 
         With `noise_last` functions are added for the noise as it is, before that is estimated.
         """
-        steps = [self._tune, self._denoise, self._extend]
+        steps = [self._reestimate_precisions, self._reestimate_noise, self._extend]
         if noise_last:
-            steps = [self._tune, self._extend, self._denoise]
+            steps = [self._reestimate_precisions, self._extend, self._reestimate_noise]
         while len(self.path) <= max_iter:
             if not any(step() for step in steps):
                 return "n_components" if self.full else "tol"
@@ -447,13 +474,20 @@ class Machine:
         """Move to another model if its marginal likelihood is higher, by more than `least`."""
         old = dict(zip(self.picks, self.evidence.mean / np.sqrt(self.alpha), strict=True))
         start = np.array([old.get(pick, 0.0) for pick in picks]) * np.sqrt(alpha)
-        evidence = posterior(likelihood, columns, alpha, start)
+        gram = self._gram(columns) / likelihood.noise if isinstance(likelihood, Gaussian) else None
+        evidence = posterior(likelihood, columns, alpha, start, gram)
         if not evidence.log_marginal_likelihood > self.path[-1] + max(self.tol, least):
             return False
         self.likelihood, self.picks, self.columns, self.alpha = likelihood, picks, columns, alpha
         self.evidence = evidence
         self.path.append(evidence.log_marginal_likelihood)
         return True
+
+    def _gram(self, columns: Array) -> Array:
+        """Weighted products of functions, kept while the functions stay the same."""
+        if self.products is None or self.products[0] is not columns:
+            self.products = columns, (columns * self.candidates.weights) @ columns.T
+        return self.products[1]
 
     def inside(self) -> tuple[Array, Array]:
         """Best precision of each function of the model, with the others fixed, and its gain.
@@ -492,10 +526,10 @@ class Machine:
             s[copies[pick]], q[copies[pick]] = 1.0, 0.0
         found = q**2 > s
         best = np.full(len(s), np.inf)
-        best[found] = s[found] ** 2 / (q[found] ** 2 - s[found])
+        best[found] = s[found] ** 2 / (q[found] ** 2 - s[found])  # F 20-21: s^2 / theta
         return best, _gain(s, q)
 
-    def _tune(self) -> bool:
+    def _reestimate_precisions(self) -> bool:
         """Re-estimate the model's precisions, or delete a function (F 32, F 37)."""
         best, gains = self.inside()
         ranked = _ranked(gains, self.tol)[:MOST_TRIALS]
@@ -526,7 +560,7 @@ class Machine:
         picks = [self.picks[k] for k in left]
         return self._accept(self.likelihood, picks, self.columns[left], self.alpha[left])
 
-    def _denoise(self) -> bool:
+    def _reestimate_noise(self) -> bool:
         """Estimate the variance of the noise anew (T 18)."""
         if not isinstance(self.likelihood, Gaussian):
             return False
@@ -543,16 +577,27 @@ class Machine:
         return False
 
     def _extend(self) -> bool:
-        """Add the function that gains most (F 27)."""
+        """Add the function that gains most (F 27), while additions are worth it."""
+        if self._overfits():
+            return False
         best, gains = self.outside()
         ranked = _ranked(gains, self.tol)
         self.full = self.n_vectors >= self.most and len(ranked) > 0
         for m in ranked[: 0 if self.full else MOST_TRIALS]:
             columns = np.vstack([self.columns, self.candidates.row(m)])
             alpha = np.append(self.alpha, best[m])
+            before = self.path[-1]
             if self._accept(self.likelihood, [*self.picks, int(m)], columns, alpha):
+                self.before_additions.append(before)
                 return True
         return False
+
+    def _overfits(self) -> bool:
+        """Whether the last additions, with all steps since, have gained next to nothing."""
+        if min(self.n_vectors, len(self.before_additions)) < TRIED_ADDITIONS:
+            return False
+        gained = self.path[-1] - self.before_additions[-TRIED_ADDITIONS]
+        return gained < LEAST_WORTH * TRIED_ADDITIONS
 
     def _within(self) -> Array:
         """L^{-1} A^{-1/2} Phi'B, (n_functions, n_rows)."""
@@ -569,12 +614,14 @@ class Machine:
         return np.where(free, S, 1.0), np.where(free, rows @ self.evidence.slope, 0.0)
 
 
-def climb(machine: Machine, max_iter: int) -> tuple[Machine, str]:
+def maximise_evidence(
+    machine: SparseBayesianModel, max_iter: int
+) -> tuple[SparseBayesianModel, str]:
     """Run a machine, and for numbers perhaps a second one; return the better one and its reason.
 
     Parameters
     ----------
-    machine : Machine
+    machine : SparseBayesianModel
         At its start.
     max_iter : int
         Most steps of each.
@@ -585,7 +632,7 @@ def climb(machine: Machine, max_iter: int) -> tuple[Machine, str]:
         return machine, reason
     few = min(machine.most, 2 * machine.n_vectors + 10)
     low = Gaussian(first.targets, first.weights, LITTLE_NOISE)
-    other = Machine(machine.candidates, low, few, machine.tol)
+    other = SparseBayesianModel(machine.candidates, low, few, machine.tol)
     other.run(max_iter, noise_last=True)
     other.most = machine.most
     second = other.run(max_iter)

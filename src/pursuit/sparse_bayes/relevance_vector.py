@@ -59,8 +59,8 @@ from pursuit.sparse_bayes.evidence import (
     Bernoulli,
     Candidates,
     Gaussian,
-    Machine,
-    climb,
+    SparseBayesianModel,
+    maximise_evidence,
 )
 
 __all__ = ["RelevanceVectorClassifier", "RelevanceVectorRegressor"]
@@ -92,22 +92,22 @@ class Solution(NamedTuple):
     root: Array
 
 
-class Units(NamedTuple):
+class TargetScaling(NamedTuple):
     """A machine's target is (t - centre) / scale."""
 
     centre: float = 0.0
     scale: float = 1.0
 
 
-def target_units(t: Array, weights: Array, intercept: bool) -> Units:
+def target_scaling(t: Array, weights: Array, intercept: bool) -> TargetScaling:
     """Mean and standard deviation of a target; without an intercept 0 and the root mean square."""
     centre = float(np.average(t, weights=weights)) if intercept else 0.0
     variance = float(np.average((t - centre) ** 2, weights=weights))
     least = max(ROUNDING * float(np.average(t**2, weights=weights)), NONE)
-    return Units(centre, float(np.sqrt(max(variance, least))))
+    return TargetScaling(centre, float(np.sqrt(max(variance, least))))
 
 
-def solution(machine: Machine, units: Units) -> Solution:
+def solution(machine: SparseBayesianModel, units: TargetScaling) -> Solution:
     """The machine's weights in the units of the targets."""
     lengths = np.array([machine.candidates.length(pick) for pick in machine.picks])
     size = units.scale / (np.sqrt(machine.alpha) * lengths)
@@ -154,14 +154,16 @@ class _RelevanceVectorModel(ExpansionEstimator):
         return Candidates(kernel, samples, self.fit_intercept)
 
     def _run(
-        self, candidates: Candidates, likelihoods: list[Any], units: list[Units]
-    ) -> list[Machine]:
+        self, candidates: Candidates, likelihoods: list[Any], units: list[TargetScaling]
+    ) -> list[SparseBayesianModel]:
         """Fit one machine an output and set the attributes of the model."""
         n_rows = len(candidates)
         caps = self._caps(len(likelihoods), n_rows)
         with blocks.blas_threads(float(USUAL_SIZE * n_rows**2)):
             climbs = [
-                climb(Machine(candidates, likelihood, cap, self.tol), self.max_iter)
+                maximise_evidence(
+                    SparseBayesianModel(candidates, likelihood, cap, self.tol), self.max_iter
+                )
                 for likelihood, cap in zip(likelihoods, caps, strict=True)
             ]
         machines, reasons = zip(*climbs, strict=True)
@@ -346,7 +348,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, Expansio
         candidates = self._candidates(samples)
         targets = samples.Y[candidates.places].T
         likelihoods = [Bernoulli(t, candidates.weights) for t in targets]
-        self._run(candidates, likelihoods, [Units()] * len(targets))
+        self._run(candidates, likelihoods, [TargetScaling()] * len(targets))
         return self
 
     def predict_proba(self, X: Any) -> Array:
@@ -514,7 +516,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
         samples = self._read(X, y, sample_weight)
         candidates = self._candidates(samples)
         targets, weights = samples.Y[candidates.places].T, candidates.weights
-        units = [target_units(t, weights, self.fit_intercept) for t in targets]
+        units = [target_scaling(t, weights, self.fit_intercept) for t in targets]
         likelihoods = [
             Gaussian((t - unit.centre) / unit.scale, weights, noise=1.0)
             for t, unit in zip(targets, units, strict=True)

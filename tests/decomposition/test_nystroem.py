@@ -1,6 +1,6 @@
 """What transformers with few centres share, through the greedy Nystroem method.
 
-Sparse kernel PCA, the other one, has tests of its own in test_sparse_kernel_pca.py.
+Sparse kernel PCA, the other one, has tests of its own in test_kernel_pca.py.
 """
 
 import warnings
@@ -357,3 +357,12 @@ def test_cluster_centres_are_means_of_the_weighted_rows(digits):
     weights = np.arange(400.0)
     model = GreedyNystroem(n_components=1, selection="kmeans").fit(X, sample_weight=weights)
     assert_allclose(model.components_[0], np.average(X, axis=0, weights=weights), atol=1e-12)
+
+
+@pytest.mark.parametrize("selection", ["rayleigh", "supervised"])
+def test_an_indefinite_kernel_is_an_error(selection):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6, 3)), rng.normal(size=6)
+    model = GreedyNystroem("sigmoid", gamma=4.0, coef0=0.0, n_components=6, selection=selection)
+    with pytest.raises(ValueError, match=r"kernel: Sigmoid.*not positive semidefinite.* -\d"):
+        model.fit(X, y)
