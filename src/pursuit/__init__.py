@@ -6,10 +6,11 @@ from pursuit import bounds, dictionary, displays, kernels, losses, model_file
 from pursuit.convex_network.convex_network import ConvexNetworkClassifier
 from pursuit.decomposition.kernel_cca import SparseKernelCCA
 from pursuit.decomposition.kernel_pca import GreedyNystroem, SparseKernelPCA
-from pursuit.density.kernel_regression import KernelCentroidClassifier, NadarayaWatsonRegressor
+from pursuit.density.bayes_classifier import DensityClassifier
+from pursuit.density.kernel_regression import NadarayaWatsonRegressor
 from pursuit.density.local_gaussian import LocalGaussianDensity
+from pursuit.density.nearest_centroid import KernelCentroidClassifier
 from pursuit.density.parzen import (
-    DensityClassifier,
     ManifoldParzenDensity,
     ManifoldParzenDensityCV,
     ParzenDensity,
@@ -28,8 +29,8 @@ from pursuit.model_file import ModelFileError, load, save
 from pursuit.neighbors.classifiers import (
     ConvexKNeighborsClassifier,
     HyperplaneKNeighborsClassifier,
-    reference_rows,
 )
+from pursuit.neighbors.reference_rows import reference_rows
 from pursuit.sparse_bayes.relevance_vector import (
     RelevanceVectorClassifier,
     RelevanceVectorRegressor,

@@ -101,19 +101,20 @@ def inner(X: Any, Z: Any) -> Array:
     return product
 
 
-def from_products(products: Array, row_norms: Any, column_norms: Any) -> Array:
+def from_products(products: Array, *squared_norms: Array) -> Array:
     """Eq. (1) from inner products, in place, not repaired.
 
     Parameters
     ----------
     products : ndarray of shape (n_rows, n_columns)
         x'z, which is overwritten.
-    row_norms, column_norms : {ndarray, float}
-        Squared norms that broadcast against the rows and the columns.
+    *squared_norms : ndarray
+        Of rows and columns, so that they broadcast. Those of the rows alone may be left out
+        where nothing but the order of the columns matters.
     """
     products *= -2.0
-    products += row_norms
-    products += column_norms
+    for norms in squared_norms:
+        products += norms
     return products
 
 
