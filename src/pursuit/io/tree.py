@@ -368,6 +368,11 @@ def _decode_csr(decoder: Decoder, node: Node) -> Any:
     return decoder.matrices[key]
 
 
+def _is_value(cls: type[Any]) -> bool:
+    """Whether a class is a plain value; the constructors of estimators are dataclasses, too."""
+    return is_dataclass(cls) and not issubclass(cls, BaseEstimator)
+
+
 def _encode_value(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
     names = [field.name for field in fields(value) if field.init]
     nodes = {name: encoder.encode(getattr(value, name), f"{where}.{name}") for name in names}
@@ -376,7 +381,7 @@ def _encode_value(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
 
 def _decode_value(decoder: Decoder, node: Node) -> Any:
     cls = _class(node["class"])
-    if not is_dataclass(cls):
+    if not _is_value(cls):
         raise ModelFileError(f"is damaged: {node['class']} is not a plain value")
     return cls(**decoder.decode_items(node["fields"]))
 
@@ -435,7 +440,7 @@ _CODECS = (
     ),
     _Codec(
         "value",
-        lambda value: is_dataclass(value) and is_ours(value),
+        lambda value: _is_value(type(value)) and is_ours(value),
         _encode_value,
         _decode_value,
     ),
