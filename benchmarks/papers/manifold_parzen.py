@@ -33,7 +33,7 @@ from pursuit import (
     ParzenDensity,
     datasets,
 )
-from pursuit.density.gaussian_mixture import Shape, log_densities
+from pursuit.density.gaussian_mixture import CovarianceModel, log_densities
 
 N_DRAWS = 10
 SPIRAL_SIGMAS = np.geomspace(0.001, 0.1, 31)
@@ -336,7 +336,7 @@ def validation_results(training, validation, test):
     """Of the grid the best by validation error and by validation ANCLL, for both densities."""
     X, y = training
     labels = np.unique(y)
-    shapes = [Shape(v, d) for d in USPS_COMPONENTS for v in USPS_NOISES]
+    models = [CovarianceModel(v, d) for d in USPS_COMPONENTS for v in USPS_NOISES]
     priors = np.log([np.mean(y == label) for label in labels])
     found = {}
     for k in USPS_NEIGHBORS:
@@ -344,16 +344,16 @@ def validation_results(training, validation, test):
                                        noise_variance=min(USPS_NOISES)).fit(X[y == label])
                  for label in labels]  # fmt: skip
         tables = [
-            np.stack([log_densities(kind.gaussians_, part[0], shapes) for kind in kinds], axis=2)
+            np.stack([log_densities(kind.gaussians_, part[0], models) for kind in kinds], axis=2)
             for part in (validation, test)
         ]
-        for i, shape in enumerate(shapes):
-            if shape.n_components <= k:
+        for i, model in enumerate(models):
+            if model.n_components <= k:
                 figures = [
                     scores(table[i] + priors, part[1], labels)
                     for table, part in zip(tables, (validation, test), strict=True)
                 ]
-                found[k, shape.n_components, shape.noise_variance] = figures[0] + figures[1]
+                found[k, model.n_components, model.noise_variance] = figures[0] + figures[1]
         print(k, flush=True)
     results, sentences = {}, []
     for name, flat in (("Parzen", True), ("manifold", False)):

@@ -7,10 +7,11 @@ from pursuit.convex_network.convex_network import ConvexNetworkClassifier
 from pursuit.decomposition.kernel_cca import SparseKernelCCA
 from pursuit.decomposition.kernel_pca import SparseKernelPCA
 from pursuit.decomposition.nystroem import GreedyNystroem
-from pursuit.density.kernel_regression import KernelCentroidClassifier, NadarayaWatsonRegressor
+from pursuit.density.bayes_classifier import DensityClassifier
+from pursuit.density.kernel_regression import NadarayaWatsonRegressor
 from pursuit.density.local_gaussian import LocalGaussianDensity
+from pursuit.density.nearest_centroid import KernelCentroidClassifier
 from pursuit.density.parzen import (
-    DensityClassifier,
     ManifoldParzenDensity,
     ManifoldParzenDensityCV,
     ParzenDensity,
@@ -29,8 +30,8 @@ from pursuit.model_file import ModelFileError, load, save
 from pursuit.neighbors.classifiers import (
     ConvexKNeighborsClassifier,
     HyperplaneKNeighborsClassifier,
-    reference_rows,
 )
+from pursuit.neighbors.reference_rows import reference_rows
 from pursuit.sparse_bayes.relevance_vector import (
     RelevanceVectorClassifier,
     RelevanceVectorRegressor,

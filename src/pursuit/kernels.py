@@ -21,11 +21,10 @@ A kernel is used in two steps: ``prepare(Z)`` computes once what depends on the 
 (norms, a common shift), ``evaluate(X, prepared)`` gives the matrix for a block of rows;
 ``kernel(X, Z)`` does both. Rows may be dense or CSR; a CSR matrix is never made dense.
 
-Numerics. Squared distances are formed from rows shifted by the median of the centres, so that
-data far from the origin lose nothing, even beside a far outlier; values within rounding of zero
-become exactly zero, so
-that K(x, x) = 1 for the Gaussian. Values of the exponential kernels below 1e-30 become
-zero: denormal numbers would slow every later product down.
+Numerics. Squared distances are those of ``geometry/distances.py``: exactly zero for equal rows, so
+that K(x, x) = 1 for the Gaussian, and right for clusters that are far from each other. Values of
+the exponential kernels below 1e-30 become zero: denormal numbers would slow every later product
+down.
 
 Derivatives. ``kernel.weighted_gradient(Z, X, A)`` is sum_j A_ij dK(z_i, x_j)/dz_i, a row for each
 z_i, which is all that moving a centre needs. With c the cosine and |.| the length:
@@ -47,7 +46,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -58,7 +57,7 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from pursuit._typing import Array
 from pursuit._validation import check_real, summed
-from pursuit.linalg.factor import append_columns, squared_norms
+from pursuit.geometry.distances import Centres, inner, shifted_centres, squared_distances
 
 __all__ = [
     "RBF",
@@ -76,15 +75,11 @@ __all__ = [
     "is_precomputed",
     "resolve_kernel",
     "scale_gamma",
-    "shifted_centres",
-    "squared_distances",
 ]
 
 SMALLEST_VALUE = 1e-30
 # Rows at a time whose K(x, x) are read from a small matrix.
 DIAGONAL_ROWS = 64
-# The shift of the distances is the median of about this many centres.
-SHIFT_ROWS = 256
 
 
 class Kernel:
@@ -323,88 +318,6 @@ class FunctionKernel(Kernel):
                 f"expected ({X.shape[0]}, {Z.shape[0]})"
             )
         return values
-
-
-class Centres(NamedTuple):
-    """Centres ready for squared distances: |x - z|^2 = [x - s, |x - s|^2, 1] @ matrix."""
-
-    shift: Array | None
-    matrix: Any
-    squared_norms: Array
-    largest_norm: float
-    tolerance: float
-
-
-def inner(X: Any, Z: Any) -> Array:
-    """Inner products x'z, dense, of dense or CSR rows."""
-    if sparse.issparse(X) or sparse.issparse(Z):
-        # Two CSR matrices must have one type.
-        return np.asarray(safe_sparse_dot(X.astype(Z.dtype), Z.T, dense_output=True))
-    product: Array = X @ Z.T
-    return product
-
-
-def shifted_centres(Z: Any) -> Centres:
-    """Shift the centres by their median (dense only) and fold their norms into one matrix."""
-    eps = float(np.finfo(Z.dtype).eps) if Z.dtype.kind == "f" else float(np.finfo(float).eps)
-    tolerance = eps * (8.0 + 4.0 * float(np.sqrt(Z.shape[1])))
-    if sparse.issparse(Z):
-        norms = row_norms(Z, squared=True)
-        return Centres(None, Z, norms, float(norms.max(initial=0.0)), tolerance)
-    few = Z[:: max(1, len(Z) // SHIFT_ROWS)]
-    shift = np.asarray(np.median(few, axis=0))
-    shifted = Z - shift
-    norms = squared_norms(shifted)
-    matrix = append_columns(-2.0 * shifted, (1.0, norms)).T
-    return Centres(shift, matrix, norms, float(norms.max(initial=0.0)), tolerance)
-
-
-def squared_distances(X: Any, centres: Centres) -> Array:
-    """|x_i - z_k|^2, never negative, exactly zero where it is zero to rounding.
-
-    One matrix product gives |x|^2 + |z|^2 - 2 x'z for shifted rows. Its rounding error is a
-    few units of |x|^2 + |z|^2, so entries below that are set to zero.
-    """
-    if centres.shift is None or sparse.issparse(X):
-        norms, distances = _distances_without_shift(X, centres)
-    elif len(centres.squared_norms) == 1:
-        # The shift is the centre itself, and one pass over the rows is all.
-        distances = np.asarray(cdist(X, centres.shift[None], "sqeuclidean"))
-        return distances.astype(np.result_type(X, centres.shift), copy=False)
-    else:
-        shifted = X - centres.shift
-        norms = squared_norms(shifted)
-        distances = append_columns(shifted, (norms, 1.0)) @ centres.matrix
-    if not distances.size:
-        return distances
-    # Only entries below the loosest threshold are looked at one by one.
-    loosest = centres.tolerance * (norms.max() + centres.largest_norm)
-    near = np.flatnonzero(distances <= loosest)
-    if near.size:
-        rows, columns = np.divmod(near, distances.shape[1])
-        threshold = centres.tolerance * (norms[rows] + centres.squared_norms[columns])
-        flat = distances.reshape(-1)
-        flat[near[flat[near] <= threshold]] = 0.0
-    return distances
-
-
-def _distances_without_shift(X: Any, centres: Centres) -> tuple[Array, Array]:
-    """Squared norms of the rows and raw squared distances, for CSR rows or CSR centres."""
-    X = _at_least_as_wide(X, centres.matrix)
-    if centres.shift is None:
-        norms = row_norms(X, squared=True)
-        distances = -2.0 * inner(X, centres.matrix)
-        distances += norms[:, None]
-        distances += centres.squared_norms
-        return norms, distances
-    # CSR rows, dense centres: x'(z - s) and |x - s|^2 = |x|^2 - 2 x's + |s|^2.
-    shift = centres.shift
-    norms = row_norms(X, squared=True) - 2.0 * (X @ shift) + shift @ shift
-    distances = np.asarray(X @ centres.matrix[:-2])
-    distances -= shift @ centres.matrix[:-2]
-    distances += norms[:, None]
-    distances += centres.squared_norms
-    return norms, distances
 
 
 def _at_least_as_wide(X: Any, Z: Any) -> Any:

@@ -6,10 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference_density import leave_one_out, manifold_parzen, parzen
 from scipy.optimize import minimize_scalar
 
-from pursuit.density import bandwidth as density_selection
-from pursuit.density.bandwidth import Around, best_bandwidth, left_out_densities
-from pursuit.density.gaussian_mixture import Shape, oriented, spheres
-from pursuit.geometry.local_covariance import distinct_rows, nearest_indices
+from pursuit.density import bandwidth
+from pursuit.density.bandwidth import LeaveOneOutNeighbors, best_bandwidth, left_out_densities
+from pursuit.density.gaussian_mixture import CovarianceModel, oriented, spheres
+from pursuit.geometry.local_covariance import nearest_indices
+from pursuit.geometry.unique_rows import distinct_rows
 from pursuit.linalg import blocks
 
 
@@ -33,16 +34,16 @@ def fitted(X, weights, k, d):
     near_weights = distinct.weights[near]
     spherical = spheres(distinct.X, distinct.weights)
     gaussians = oriented(spherical, near[:, :k], near_weights[:, :k], d, 0.001)
-    return gaussians, Around(near, near_weights, k), distinct
+    return gaussians, LeaveOneOutNeighbors(near, near_weights, k), distinct
 
 
 @pytest.mark.parametrize(("n", "k", "d"), [(12, 5, 3), (12, 5, 5), (3, 6, 2), (2, 4, 2), (1, 3, 1)])
 def test_axes_are_fitted_without_the_row_too(n, k, d, rng):
     X, weights = cloud(rng, 25, n)
     gaussians, around, distinct = fitted(X, weights, k, d)
-    shapes = [Shape(noise, c) for noise in (0.01, 0.2) for c in (d, 1, 0)]
-    found = left_out_densities(gaussians, shapes, around)
-    for (noise, c), values in zip(shapes, found, strict=True):
+    models = [CovarianceModel(noise, c) for noise in (0.01, 0.2) for c in (d, 1, 0)]
+    found = left_out_densities(gaussians, models, around)
+    for (noise, c), values in zip(models, found, strict=True):
 
         def fit(X, weights, queries, c=c, noise=noise):
             return manifold_parzen(X, weights, k, c, noise, queries)
@@ -55,7 +56,7 @@ def test_axes_are_fitted_without_the_row_too(n, k, d, rng):
 def test_few_rows(m, rng):
     X, weights = cloud(rng, m, 3)
     gaussians, around, distinct = fitted(X, weights, 3, 2)
-    found = left_out_densities(gaussians, [Shape(0.1, 2)], around)[0]
+    found = left_out_densities(gaussians, [CovarianceModel(0.1, 2)], around)[0]
     expected = leave_one_out(
         X, weights, lambda *data: manifold_parzen(data[0], data[1], 3, 2, 0.1, data[2])
     )
@@ -64,13 +65,13 @@ def test_few_rows(m, rng):
 
 def test_without_axes(rng):
     X, weights = cloud(rng, 40, 5)
-    found = left_out_densities(spheres(X, weights), [Shape(0.04), Shape(1e-8)])
+    found = left_out_densities(spheres(X, weights), [CovarianceModel(0.04), CovarianceModel(1e-8)])
     for values, sigma in zip(found, (0.2, 1e-4), strict=True):
         assert_allclose(values, leave_one_out(X, weights, windows(sigma)), rtol=1e-9)
 
 
 def test_one_row_has_no_others():
-    found = left_out_densities(spheres(np.ones((1, 2)), np.ones(1)), [Shape(1.0)])
+    found = left_out_densities(spheres(np.ones((1, 2)), np.ones(1)), [CovarianceModel(1.0)])
     assert_array_equal(found, -np.inf)
 
 
@@ -78,17 +79,19 @@ def test_axes_through_the_row_left_out_do_not_count(rng):
     """With d = k neighbours the fitted axes hold every neighbour, and any sigma looks good."""
     X = rng.normal(size=(60, 10))
     gaussians, around, _ = fitted(X, np.ones(60), 2, 2)
-    found = left_out_densities(gaussians, [Shape(v, 2) for v in (1e-4, 1e-2, 1.0)], around).mean(1)
+    found = left_out_densities(
+        gaussians, [CovarianceModel(v, 2) for v in (1e-4, 1e-2, 1.0)], around
+    ).mean(1)
     assert found[0] < found[1] < found[2]
 
 
 def test_batches_and_threads_change_nothing(rng, monkeypatch):
     X, weights = cloud(rng, 41, 6)
     gaussians, around, _ = fitted(X, weights, 5, 3)
-    expected = left_out_densities(gaussians, [Shape(0.01, 3)], around)
-    monkeypatch.setattr(density_selection, "BATCH_BYTES", 50_000)
+    expected = left_out_densities(gaussians, [CovarianceModel(0.01, 3)], around)
+    monkeypatch.setattr(bandwidth, "BATCH_BYTES", 50_000)
     monkeypatch.setattr(blocks, "n_threads", lambda: 3)
-    found = left_out_densities(gaussians, [Shape(0.01, 3)], around)
+    found = left_out_densities(gaussians, [CovarianceModel(0.01, 3)], around)
     assert_allclose(found, expected, rtol=1e-13)
 
 

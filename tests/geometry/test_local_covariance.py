@@ -7,13 +7,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pursuit.geometry import local_covariance
 from pursuit.geometry.local_covariance import (
-    distinct_rows,
     leading_axes,
     leading_mixtures,
     local_covariances,
     nearest_indices,
     nearest_rows,
 )
+from pursuit.geometry.unique_rows import distinct_rows
 from pursuit.linalg import blocks
 
 

@@ -23,7 +23,7 @@ from pursuit import (
     datasets,
     reference_rows,
 )
-from pursuit.neighbors.classifiers import LocalRows, hull_distances, hyperplane_distances
+from pursuit.neighbors.hyperplane import LocalRows, hull_distances, hyperplane_distances
 
 
 @pytest.fixture
@@ -118,9 +118,9 @@ def test_every_route_gives_the_same(k, clouds, monkeypatch):
     X, y, Q = clouds
     for local in pairs(X, y, Q, k):
         default = hyperplane_distances(local, k, [0.0, 0.2])
-        monkeypatch.setattr(pursuit.neighbors.classifiers, "EIGEN_COST", 1)
+        monkeypatch.setattr(pursuit.neighbors.hyperplane, "EIGEN_COST", 1)
         by_eigenvalues = hyperplane_distances(local, k, [0.0, 0.2])
-        monkeypatch.setattr(pursuit.neighbors.classifiers, "CERTAIN", 1e300)
+        monkeypatch.setattr(pursuit.neighbors.hyperplane, "CERTAIN", 1e300)
         by_singular_values = hyperplane_distances(local, k, [0.0, 0.2])
         monkeypatch.undo()
         np.testing.assert_allclose(by_eigenvalues, default, rtol=1e-9, atol=1e-11)
@@ -138,11 +138,11 @@ def test_the_fast_routes_need_no_help(route, alpha, clouds):
         )
         for code, local in enumerate(pairs(X, y, Q, 6)):
             centred = local.centred(6, np.float64)
-            found = getattr(pursuit.neighbors.classifiers, route)(
+            found = getattr(pursuit.neighbors.hyperplane, route)(
                 centred, alpha, np.full(len(Q), 1e-6), n_components
             )
             np.testing.assert_allclose(found, expected[:, code], rtol=1e-8)
-            unsure = getattr(pursuit.neighbors.classifiers, route)(
+            unsure = getattr(pursuit.neighbors.hyperplane, route)(
                 centred, alpha, np.full(len(Q), 1e3), n_components
             )
             assert np.isnan(unsure).all()

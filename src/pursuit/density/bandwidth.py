@@ -21,7 +21,7 @@ G_i = M_i M_i'  ``gram``                 (k + 1, k + 1)
 
 Steps. The terms of all pairs but r = i and r among the neighbours of i are those of the whole
 mixture. For each i and each r of its k neighbours, the other rows of G_i, scaled by the weights,
-have eigenpairs (s_j^2, w_j), and with t_j = w_j'(G_i)_r the form of ``log_density.py`` is
+have eigenpairs (s_j^2, w_j), and with t_j = w_j'(G_i)_r the form of ``gaussian_mixture.py`` is
 q = [G_i,rr - sum_j t_j^2 / lambda_j] / sigma^2. The eigenpairs serve every sigma and d.
 
 Equal rows are left out together: a copy that stays would ask for a width of zero.
@@ -38,12 +38,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from pursuit._typing import Array
-from pursuit.density.gaussian_mixture import Gaussians, Shape, log_densities, log_volumes
-from pursuit.geometry.local_covariance import DistinctRows, nearest_indices, scales
+from pursuit.density.gaussian_mixture import CovarianceModel, Gaussians, log_densities, log_volumes
+from pursuit.geometry.local_covariance import nearest_indices, scales
+from pursuit.geometry.unique_rows import DistinctRows
 from pursuit.linalg import blocks
 
 __all__ = [
-    "Around",
+    "LeaveOneOutNeighbors",
     "best_bandwidth",
     "best_width",
     "left_out_densities",
@@ -60,7 +61,7 @@ MAX_EXTENSIONS = 100
 BATCH_BYTES = 1 << 24
 
 
-class Around(NamedTuple):
+class LeaveOneOutNeighbors(NamedTuple):
     """The neighbours that the axes of a mixture come from, and the next ones.
 
     Attributes
@@ -79,7 +80,9 @@ class Around(NamedTuple):
 
 
 def left_out_densities(
-    gaussians: Gaussians, shapes: Sequence[Shape], around: Around | None = None
+    gaussians: Gaussians,
+    models: Sequence[CovarianceModel],
+    around: LeaveOneOutNeighbors | None = None,
 ) -> Array:
     """Log-densities of the centres, each by a fit without it.
 
@@ -87,24 +90,24 @@ def left_out_densities(
     ----------
     gaussians : Gaussians
         The mixture; its centres are different rows.
-    shapes : sequence of Shape
+    models : sequence of CovarianceModel
         sigma^2 and d.
-    around : Around, optional
+    around : LeaveOneOutNeighbors, optional
         Where the axes come from; None: there are none.
 
     Returns
     -------
-    values : ndarray of shape (n_shapes, n_centres)
+    values : ndarray of shape (n_models, n_centres)
         Log p_r(x_r); -inf for a single row.
     """
     m = len(gaussians.centres)
     own = np.arange(m)[:, None]
     if around is None or not around.k:
-        values = log_densities(gaussians, gaussians.centres, shapes, own)
+        values = log_densities(gaussians, gaussians.centres, models, own)
     else:
         near = around.neighbors[:, : around.k]
-        values = log_densities(gaussians, gaussians.centres, shapes, np.hstack([own, near]))
-        for s, terms in enumerate(_refitted_terms(gaussians, shapes, around)):
+        values = log_densities(gaussians, gaussians.centres, models, np.hstack([own, near]))
+        for s, terms in enumerate(_refitted_terms(gaussians, models, around)):
             values[s] = _with_terms(values[s], near.ravel(), terms.ravel())
     if m > 1:
         values -= np.log1p(-gaussians.weights)
@@ -121,12 +124,14 @@ def _with_terms(values: Array, rows: Array, terms: Array) -> Array:
     return summed
 
 
-def _refitted_terms(gaussians: Gaussians, shapes: Sequence[Shape], around: Around) -> Array:
-    """Log w_i N(x_r; x_i, C_i^(r)) for each neighbour r of i, (n_shapes, n_centres, k)."""
+def _refitted_terms(
+    gaussians: Gaussians, models: Sequence[CovarianceModel], around: LeaveOneOutNeighbors
+) -> Array:
+    """Log w_i N(x_r; x_i, C_i^(r)) for each neighbour r of i, (n_models, n_centres, k)."""
     X, k, n_near = gaussians.centres, around.k, around.neighbors.shape[1]
-    d = min(max(shape.n_components for shape in shapes), n_near - 1, X.shape[1])
+    d = min(max(model.n_components for model in models), n_near - 1, X.shape[1])
     others = np.array([[j for j in range(n_near) if j != r] for r in range(k)], dtype=int)
-    terms = np.empty((len(shapes), len(X), k))
+    terms = np.empty((len(models), len(X), k))
     size = max(1, BATCH_BYTES // (8 * n_near * (X.shape[1] + 4 * k * n_near)))
 
     def fill(start: int) -> None:
@@ -137,7 +142,7 @@ def _refitted_terms(gaussians: Gaussians, shapes: Sequence[Shape], around: Aroun
         variances, squares = _refit(gram, scales(around.weights[rows][:, others]), others, d)
         distances = np.diagonal(gram, axis1=1, axis2=2)[:, :k]
         weights = np.log(gaussians.weights[rows, None])
-        for s, (noise, n_components) in enumerate(shapes):
+        for s, (noise, n_components) in enumerate(models):
             v, t = variances[..., :n_components], squares[..., :n_components]
             form = (distances - (t / (noise + v)).sum(axis=2)) / noise
             form = np.maximum(form, distances / (noise + v.max(axis=2, initial=0.0)))
@@ -178,14 +183,14 @@ def best_bandwidth(gaussians: Gaussians, start: float) -> float:
         See `best_width`.
     """
 
-    def likelihoods(shapes: list[Shape]) -> Array:
-        return np.asarray(left_out_densities(gaussians, shapes) @ gaussians.weights)
+    def likelihoods(models: list[CovarianceModel]) -> Array:
+        return np.asarray(left_out_densities(gaussians, models) @ gaussians.weights)
 
     return best_width(likelihoods, start)
 
 
 def best_width(
-    scores: Callable[[list[Shape]], Array], start: float, most: int = MAX_EXTENSIONS
+    scores: Callable[[list[CovarianceModel]], Array], start: float, most: int = MAX_EXTENSIONS
 ) -> float:
     """The sigma of the highest score.
 
@@ -206,7 +211,9 @@ def best_width(
     """
 
     def score(logarithms: Sequence[float]) -> Array:
-        return scores([Shape(start * float(np.exp(logarithm))) for logarithm in logarithms])
+        return scores(
+            [CovarianceModel(start * float(np.exp(logarithm))) for logarithm in logarithms]
+        )
 
     grid, values = GRID, score(list(GRID))
     for _ in range(most):

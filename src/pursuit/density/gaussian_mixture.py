@@ -17,7 +17,7 @@ pi_i            ``weights``                  (m,), of sum 1
 s_ij^2          ``variances``                (m, r), decreasing
 u_ij            ``factors``                  (m, r, D)  form "axes"
 a_ij            ``factors``                  (m, r, k)  form "neighbours"
-sigma^2, d      ``Shape``                    numbers; several in one pass over the rows
+sigma^2, d      ``CovarianceModel``          numbers; several in one pass over the rows
 ==============  ===========================  ==============================================
 
 Steps. With lambda_ij = sigma^2 + s_ij^2 and n = D,
@@ -36,7 +36,7 @@ neighbours, so that a projection needs k numbers, the inner products x_k'x, whic
 d k instead of d n operations for each pair, and no division by a small s_ij.
 
 Accuracy. Inner products of rows measured from a median lose eps |x|^2 / sigma^2 of q. Where that
-is above `SAFE`, distances are formed from differences and the axes are used. With all
+is above `MOST_LOST`, distances are formed from differences and the axes are used. With all
 n axes (d = n <= k) nothing cancels: q_i = sum_j (u_ij'(x - x_i))^2 / lambda_ij.
 
 Of few features and many rows, centres and rows are cut into compact groups, and for a group of rows
@@ -61,14 +61,15 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.extmath import row_norms
 
 from pursuit._typing import Array
-from pursuit.geometry.kd_tree import box_distances, boxes, leaves
+from pursuit.geometry.distances import common_shift, from_products
+from pursuit.geometry.kd_tree import bounding_boxes, box_distances, kd_tree_leaves
 from pursuit.geometry.local_covariance import leading_axes, leading_mixtures
 from pursuit.linalg import blocks
 
 __all__ = [
     "Gaussians",
     "LogSum",
-    "Shape",
+    "CovarianceModel",
     "draw",
     "log_densities",
     "log_volumes",
@@ -79,7 +80,7 @@ __all__ = [
 ]
 
 # Largest rounding error of q that inner products may cause.
-SAFE = 1e-10
+MOST_LOST = 1e-10
 # Rows of one chunk, and the numbers of one block of centres, which stay in the cache.
 CHUNK_ROWS = 256
 BLOCK_BYTES = 1 << 20
@@ -90,14 +91,12 @@ INNER_BYTES = 1 << 26
 FEW_FEATURES, LEAST_GROUPED, GROUP_ROWS, SOME_GROUPS, NEGLIGIBLE = 8, 1000, 128, 16, 36.0
 # Powers of e below this one count as it does.
 LOWEST_POWER = -700.0
-# The shift is the median of about this many centres.
-SHIFT_ROWS = 256
 
 
 Rows = slice | Array
 
 
-class Shape(NamedTuple):
+class CovarianceModel(NamedTuple):
     """Which of the covariances: sigma^2 and the number of axes."""
 
     noise_variance: float
@@ -203,10 +202,10 @@ def spheres(centres: Array, weights: Array) -> Gaussians:
     """
     m, n_features = centres.shape
     none = np.zeros((m, 0))
-    few = centres[:: max(1, m // SHIFT_ROWS)].astype(np.float64)
-    factors = np.zeros((m, 0, n_features))
-    share = weights / weights.sum()
-    return Gaussians(centres, share, np.median(few, axis=0), none, factors, none)
+    shift = common_shift(centres).astype(np.float64)
+    return Gaussians(
+        centres, weights / weights.sum(), shift, none, np.zeros((m, 0, n_features)), none
+    )
 
 
 def oriented(
@@ -238,7 +237,7 @@ def oriented(
         return spherical
     shifted = _shifted(spherical, centres)
     largest = float(row_norms(shifted, squared=True).max())
-    if k < n_features and _loss(largest, noise_variance) <= SAFE:
+    if k < n_features and _loss(largest, noise_variance) <= MOST_LOST:
         mixtures = leading_mixtures(shifted, neighbors, weights, d)
         return _with_axes(
             spherical, mixtures.variances, mixtures.mixing, mixtures.offsets, neighbors
@@ -291,14 +290,14 @@ def _loss(squared_norm: float, noise_variance: float) -> float:
     return float(np.finfo(np.float64).eps) * squared_norm / noise_variance
 
 
-def draw(gaussians: Gaussians, shape: Shape, picks: Array, rng: Any) -> Array:
+def draw(gaussians: Gaussians, model: CovarianceModel, picks: Array, rng: Any) -> Array:
     """One row drawn from each of the Gaussians picked.
 
     Parameters
     ----------
     gaussians : Gaussians
         The mixture.
-    shape : Shape
+    model : CovarianceModel
         sigma^2 and d.
     picks : ndarray of int of shape (n_rows,)
         Indices of Gaussians.
@@ -311,8 +310,8 @@ def draw(gaussians: Gaussians, shape: Shape, picks: Array, rng: Any) -> Array:
         x_i + sigma e + sum_j z_j s_ij u_ij with standard normal e and z.
     """
     n_features = gaussians.centres.shape[1]
-    X: Array = np.sqrt(shape.noise_variance) * rng.standard_normal((len(picks), n_features))
-    d = min(shape.n_components, gaussians.n_axes)
+    X: Array = np.sqrt(model.noise_variance) * rng.standard_normal((len(picks), n_features))
+    d = min(model.n_components, gaussians.n_axes)
     normal = rng.standard_normal((len(picks), d))
     near = gaussians.neighbors
     width = n_features * (d if near is None else near.shape[1] + d) + 1
@@ -337,7 +336,7 @@ def draw(gaussians: Gaussians, shape: Shape, picks: Array, rng: Any) -> Array:
 
 
 def log_densities(
-    gaussians: Gaussians, X: Array, shapes: Sequence[Shape], left_out: Array | None = None
+    gaussians: Gaussians, X: Array, models: Sequence[CovarianceModel], left_out: Array | None = None
 ) -> Array:
     """Log-densities of rows under mixtures that differ in sigma^2 and d.
 
@@ -347,30 +346,30 @@ def log_densities(
         The mixture.
     X : ndarray of shape (n_rows, n_features)
         Rows.
-    shapes : sequence of Shape
+    models : sequence of CovarianceModel
         sigma^2 and d of each mixture.
     left_out : ndarray of int of shape (n_centres, c), optional
         Rows of `X` to which a centre does not contribute; the weights are not adjusted.
 
     Returns
     -------
-    values : ndarray of shape (n_shapes, n_rows)
+    values : ndarray of shape (n_models, n_rows)
         In float64.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from pursuit.density.gaussian_mixture import Shape, log_densities, spheres
+    >>> from pursuit.density.gaussian_mixture import CovarianceModel, log_densities, spheres
     >>> two = spheres(np.array([[0.0], [2.0]]), np.ones(2))
-    >>> log_densities(two, np.array([[1.0]]), [Shape(1.0)]).round(4)
+    >>> log_densities(two, np.array([[1.0]]), [CovarianceModel(1.0)]).round(4)
     array([[-1.4189]])
     """
-    values = np.empty((len(shapes), len(X)))
+    values = np.empty((len(models), len(X)))
 
     def store(rows: Rows, sums: list[LogSum]) -> None:
         values[:, rows] = [total.value for total in sums]
 
-    _gather(gaussians, X, shapes, left_out, store)
+    _gather(gaussians, X, models, left_out, store)
     return values
 
 
@@ -378,7 +377,7 @@ def softmax_means(
     gaussians: Gaussians,
     values: Array,
     X: Array,
-    shapes: Sequence[Shape],
+    models: Sequence[CovarianceModel],
     left_out: Array | None = None,
 ) -> Array:
     """Means of values of the centres, weighted by their shares of the density of a row.
@@ -389,15 +388,15 @@ def softmax_means(
         The mixture.
     values : ndarray of shape (n_centres, n_values)
         Values.
-    X, shapes, left_out
+    X, models, left_out
         See `log_densities`.
 
     Returns
     -------
-    means : ndarray of shape (n_shapes, n_rows, n_values)
+    means : ndarray of shape (n_models, n_rows, n_values)
         The mean by weight alone at a row where no density is a number.
     """
-    means = np.empty((len(shapes), len(X), values.shape[1]))
+    means = np.empty((len(models), len(X), values.shape[1]))
     plain = gaussians.weights @ values
 
     def store(rows: Rows, sums: list[LogSum]) -> None:
@@ -406,14 +405,14 @@ def softmax_means(
             some = found.moments / np.where(known, found.total, 1.0)
             mean[rows] = np.where(known[:, None], some.T, plain)
 
-    _gather(gaussians, X, shapes, left_out, store, values)
+    _gather(gaussians, X, models, left_out, store, values)
     return means
 
 
 def _gather(
     gaussians: Gaussians,
     X: Array,
-    shapes: Sequence[Shape],
+    models: Sequence[CovarianceModel],
     left_out: Array | None,
     store: Callable[[Rows, list[LogSum]], None],
     values: Array | None = None,
@@ -421,14 +420,18 @@ def _gather(
     """Sums over the centres, given to `store` for a chunk of rows at a time."""
     if not len(X):
         return
-    centres = _Centres(gaussians, shapes, len(X))
-    chunks = _chunks(len(X), len(centres.rows)) if centres.groups is None else leaves(X, GROUP_ROWS)
+    centres = _Centres(gaussians, models, len(X))
+    chunks = (
+        _chunks(len(X), len(centres.rows))
+        if centres.groups is None
+        else kd_tree_leaves(X, GROUP_ROWS)
+    )
     n_values = 0 if values is None else values.shape[1]
 
     @np.errstate(over="ignore", invalid="ignore")  # rows beyond the squares of numbers
     def fill(rows: Rows) -> None:
         shifted = _shifted(gaussians, X[rows])
-        sums = [LogSum(len(shifted), n_values) for _ in shapes]
+        sums = [LogSum(len(shifted), n_values) for _ in models]
         for part, terms in centres.terms(shifted, sums):
             if left_out is not None:
                 _leave_out(terms, left_out[part], np.arange(len(X))[rows])
@@ -460,18 +463,20 @@ def _leave_out(terms: list[Array], left_out: Array, rows: Array) -> None:
 class _Centres:
     """What all chunks of rows share: shifted centres, their norms, constants of the terms."""
 
-    def __init__(self, gaussians: Gaussians, shapes: Sequence[Shape], n_rows: int) -> None:
+    def __init__(
+        self, gaussians: Gaussians, models: Sequence[CovarianceModel], n_rows: int
+    ) -> None:
         self.gaussians = gaussians
-        self.shapes = shapes
-        self.d = min(max(shape.n_components for shape in shapes), gaussians.n_axes)
+        self.models = models
+        self.d = min(max(model.n_components for model in models), gaussians.n_axes)
         self.rows = _shifted(gaussians, gaussians.centres)
         self.norms = row_norms(self.rows, squared=True)
-        self.constants = [_constants(gaussians, shape) for shape in shapes]
-        self.least_noise = min(shape.noise_variance for shape in shapes)
+        self.constants = [_constants(gaussians, model) for model in models]
+        self.least_noise = min(model.noise_variance for model in models)
         # No Gaussian is higher at its centre, or wider.
         log_weights, variances = np.log(gaussians.weights), gaussians.variances
         self.peaks = [float((constants - log_weights).max()) for constants in self.constants]
-        self.widths = [noise + float(variances[:, :d].max(initial=0.0)) for noise, d in shapes]
+        self.widths = [noise + float(variances[:, :d].max(initial=0.0)) for noise, d in models]
         self.groups = self._grouped(n_rows)
 
     def _grouped(self, n_rows: int) -> list[Array] | None:
@@ -479,27 +484,27 @@ class _Centres:
         n_centres, n_features = self.rows.shape
         if n_features > FEW_FEATURES or min(n_rows, n_centres) < LEAST_GROUPED:
             return None
-        groups = leaves(self.rows, GROUP_ROWS)
-        self.low, self.high = boxes(self.rows, groups)
+        groups = kd_tree_leaves(self.rows, GROUP_ROWS)
+        self.low, self.high = bounding_boxes(self.rows, groups)
         reach = 2.0 * NEGLIGIBLE * max(self.widths)
         some = groups[:: max(1, len(groups) // SOME_GROUPS)]
         near = [box_distances(self.rows[group], self.low, self.high) < reach for group in some]
         return groups if np.mean(near) < 0.5 else None
 
     def terms(self, X: Array, sums: list[LogSum]) -> Iterator[tuple[Rows, list[Array]]]:
-        """Blocks of centres, with log pi_i N(x; x_i, C_i) of shape (n_block, n_rows) a shape.
+        """Blocks of centres, with log pi_i N(x; x_i, C_i) of shape (n_block, n_rows) a model.
 
         `sums` are those so far: groups of centres that cannot change them are left out.
         """
         groups = self._slices(len(X)) if self.groups is None else self._near_groups(X, sums)
         X = np.ascontiguousarray(X.T)
         norms = np.einsum("nr,nr->r", X, X)
-        exact = _loss(float(norms.max()), self.least_noise) > SAFE
+        exact = _loss(float(norms.max()), self.least_noise) > MOST_LOST
         inner = self._inner(X) if self.gaussians.neighbors is not None and self.d else None
         for part in groups:
             distances = self._distances(part, X, norms, exact)
             squares = self._squares(part, X, inner)
-            yield part, [self._block(part, i, distances, squares) for i in range(len(self.shapes))]
+            yield part, [self._block(part, i, distances, squares) for i in range(len(self.models))]
 
     def _slices(self, n_rows: int) -> Iterator[Rows]:
         """Blocks whose numbers stay in the cache."""
@@ -531,10 +536,7 @@ class _Centres:
         """|x - x_i|^2, from differences where products would lose too much."""
         if exact:
             return np.asarray(cdist(self.rows[part], X.T, "sqeuclidean"))
-        distances = self.rows[part] @ X
-        distances *= -2.0
-        distances += self.norms[part, None]
-        distances += norms
+        distances = from_products(self.rows[part] @ X, self.norms[part, None], norms)
         return np.asarray(np.maximum(distances, 0.0, out=distances))
 
     def _squares(self, part: Rows, X: Array, inner: Array | None) -> Array | None:
@@ -561,8 +563,8 @@ class _Centres:
         return along
 
     def _block(self, part: Rows, i: int, distances: Array, squares: Array | None) -> Array:
-        """The terms of one shape."""
-        noise, d = self.shapes[i].noise_variance, min(self.shapes[i].n_components, self.d)
+        """The terms of one model."""
+        noise, d = self.models[i].noise_variance, min(self.models[i].n_components, self.d)
         if squares is None or d == 0:
             terms = distances * (-0.5 / noise)
         else:
@@ -576,21 +578,22 @@ class _Centres:
         spread = noise + g.variances[part]
         if g.complete:
             spread[:, d:] = noise
+            # sum_j (u_j'(x - x_i))^2 / lambda_j
             return np.asarray((1.0 / spread[:, None, :] @ squares)[:, 0])
         gains = 1.0 / (noise * spread[:, None, :d])
         if g.neighbors is None:
             gains *= g.variances[part, None, :d]
-        forms = distances / noise
+        forms = distances / noise  # eq. 13.2: q_i
         forms -= (gains @ squares[:, :d])[:, 0]
         distances = distances / spread[:, :1]  # what is left at least
         return np.asarray(np.fmax(forms, distances, out=forms))  # inf - inf is inf here
 
 
-def _constants(gaussians: Gaussians, shape: Shape) -> Array:
+def _constants(gaussians: Gaussians, model: CovarianceModel) -> Array:
     """Log pi_i - 1/2 [n log(2 pi) + sum_j log lambda_ij + (n - d) log sigma^2]."""
-    variances = gaussians.variances[:, : shape.n_components]
-    volumes = log_volumes(variances, shape.noise_variance, gaussians.centres.shape[1])
-    constants: Array = np.log(gaussians.weights) - 0.5 * volumes
+    variances = gaussians.variances[:, : model.n_components]
+    volumes = log_volumes(variances, model.noise_variance, gaussians.centres.shape[1])
+    constants: Array = np.log(gaussians.weights) - 0.5 * volumes  # eq. 13.1
     return constants
 
 
@@ -609,5 +612,5 @@ def log_volumes(variances: Array, noise_variance: float, n_features: int) -> Arr
     d = variances.shape[-1]
     along = np.log(noise_variance + variances).sum(axis=-1)
     outside = (n_features - d) * np.log(noise_variance)
-    volumes: Array = n_features * np.log(2.0 * np.pi) + along + outside
+    volumes: Array = n_features * np.log(2.0 * np.pi) + along + outside  # eq. 13.2
     return volumes

@@ -47,21 +47,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import check_integer, check_real, check_weights, read_data
+from pursuit.base.parameters import constructor, positional
 from pursuit.density.gaussian_mixture import (
+    CovarianceModel,
     Gaussians,
-    Shape,
     draw,
     log_densities,
     log_volumes,
     oriented,
     spheres,
 )
-from pursuit.geometry.local_covariance import (
-    DistinctRows,
-    distinct_rows,
-    leading_axes,
-    nearest_indices,
-)
+from pursuit.geometry.local_covariance import leading_axes, nearest_indices
+from pursuit.geometry.unique_rows import DistinctRows, distinct_rows
 from pursuit.linalg import blocks
 
 __all__ = ["LocalGaussianDensity", "LogIntegral"]
@@ -93,19 +90,20 @@ class LogIntegral(NamedTuple):
     effective_size: float
 
 
+@constructor
 class LocalGaussianDensity(DensityMixin, BaseEstimator):
     """A Gaussian fitted around each query; not normalised.
 
     Parameters
     ----------
-    n_neighbors : int or None, default 10
+    n_neighbors : int or None, default=10
         k: the kernel's width is `bandwidth` times the distance from the query to the k-th nearest
         of the different rows. None: it is `bandwidth` itself.
-    bandwidth : float, default 1.0
+    bandwidth : float, default=1.0
         See `n_neighbors`.
-    n_components : int, default 1
+    n_components : int, default=1
         d: number of leading directions of the local covariance to keep.
-    noise_variance : float, default 0.01
+    noise_variance : float, default=0.01
         sigma^2, added in every direction.
 
     Attributes
@@ -127,6 +125,10 @@ class LocalGaussianDensity(DensityMixin, BaseEstimator):
     -----
     The values do not integrate to 1; see `log_integral`. Memory: the rows once.
 
+    References
+    ----------
+    P. Vincent, "Modeles a noyaux a structure locale", 2003, section 14.3.
+
     Examples
     --------
     >>> import numpy as np
@@ -140,18 +142,10 @@ class LocalGaussianDensity(DensityMixin, BaseEstimator):
     0.02
     """
 
-    def __init__(
-        self,
-        n_neighbors: int | None = 10,
-        *,
-        bandwidth: float = 1.0,
-        n_components: int = 1,
-        noise_variance: float = 0.01,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.bandwidth = bandwidth
-        self.n_components = n_components
-        self.noise_variance = noise_variance
+    n_neighbors: int | None = positional(10)
+    bandwidth: float = 1.0
+    n_components: int = 1
+    noise_variance: float = 0.01
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Store the rows.
@@ -286,13 +280,13 @@ class LocalGaussianDensity(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        n_samples : int, default 1000
+        n_samples : int, default=1000
             Number of draws.
-        proposal : estimator or None, default None
+        proposal : estimator or None, default=None
             A fitted density with ``sample`` and ``score_samples`` to draw from. None: half
             manifold Parzen windows on the training rows, with the same d and twice sigma^2, half a
             Gaussian with twice the covariance of these rows.
-        random_state : int, RandomState or None, default None
+        random_state : int, RandomState or None, default=None
             Seed.
 
         Returns
@@ -319,16 +313,16 @@ class LocalGaussianDensity(DensityMixin, BaseEstimator):
         parts = self._proposal()
         sizes = (n_samples - n_samples // 2, n_samples // 2)
         drawn = []
-        for (gaussians, shape), size in zip(parts, sizes, strict=True):
+        for (gaussians, model), size in zip(parts, sizes, strict=True):
             picks = rng.choice(len(gaussians.weights), size=size, p=gaussians.weights)
-            drawn.append(draw(gaussians, shape, picks, rng))
+            drawn.append(draw(gaussians, model, picks, rng))
         X = np.vstack(drawn)
-        logs = [log_densities(gaussians, X, [shape])[0] for gaussians, shape in parts]
+        logs = [log_densities(gaussians, X, [model])[0] for gaussians, model in parts]
         with np.errstate(divide="ignore"):
             shares = np.log(np.array(sizes) / n_samples)
         return X, np.logaddexp(shares[0] + logs[0], shares[1] + logs[1])
 
-    def _proposal(self) -> list[tuple[Gaussians, Shape]]:
+    def _proposal(self) -> list[tuple[Gaussians, CovarianceModel]]:
         """Manifold Parzen windows, and one wide Gaussian."""
         X, weights = self.X_.astype(np.float64), self.weights_
         m, n_features = X.shape
@@ -343,7 +337,10 @@ class LocalGaussianDensity(DensityMixin, BaseEstimator):
         wide = Gaussians(
             wide.centres, wide.weights, wide.shift, 2.0 * found.variances, found.axes, offsets
         )
-        return [(local, Shape(noise, self.n_components)), (wide, Shape(noise, n_features))]
+        return [
+            (local, CovarianceModel(noise, self.n_components)),
+            (wide, CovarianceModel(noise, n_features)),
+        ]
 
 
 def log_normals(differences: Array, shares: Array, n_components: int, noise: float) -> Array:

@@ -1,4 +1,4 @@
-"""Parzen windows and manifold Parzen windows: densities, and classes by their densities.
+"""Parzen windows and manifold Parzen windows.
 
 P. Vincent and Y. Bengio, "Manifold Parzen windows", Advances in Neural Information Processing
 Systems 15 (2003); chapter 13 of Vincent, "Modeles a noyaux a structure locale" (2003), whose
@@ -25,10 +25,8 @@ K(x_j; x_i)     ``neighborhood``                      1 for "hard": k nearest ro
 ==============  ====================================  =====================================
 
 Steps. Fit: merge equal rows; find the neighbours; eigenpairs of the local covariances
-(``local_covariance.py``). Score: ``log_density.py``, which also says what a fit costs and keeps.
-Parameters by leaving rows out: ``density_selection.py``.
-
-Bayes classifier (section 13.4.3): p(c | x) = p(x | c) p(c) / sum_c' p(x | c') p(c').
+(``geometry/local_covariance.py``). Score: ``gaussian_mixture.py``, which also says what a fit costs
+and keeps. Parameters by leaving rows out: ``bandwidth.py``.
 
 Where we differ. Neighbours are different rows, and equal rows share one Gaussian of their
 weight. A kernel as neighbourhood weighs the k nearest rows, or all of them.
@@ -39,46 +37,43 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin, clone
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import (
     check_choice,
     check_integer,
     check_real,
-    check_several_classes,
     check_weights,
     read_data,
 )
 from pursuit._warnings import warn
-from pursuit.base.estimators import squeeze_binary
+from pursuit.base.parameters import constructor, positional
 from pursuit.density.bandwidth import (
-    Around,
+    LeaveOneOutNeighbors,
     best_bandwidth,
     left_out_densities,
     neighbor_variance,
     rule_bandwidth,
 )
 from pursuit.density.gaussian_mixture import (
+    CovarianceModel,
     Gaussians,
-    Shape,
     draw,
     log_densities,
     oriented,
     spheres,
     truncated,
 )
-from pursuit.expansion.probabilities import predicted_classes, probabilities
-from pursuit.geometry.local_covariance import DistinctRows, distinct_rows, nearest_indices
+from pursuit.geometry.local_covariance import nearest_indices
+from pursuit.geometry.unique_rows import DistinctRows, distinct_rows
 from pursuit.kernels import is_precomputed, resolve_kernel
 from pursuit.linalg import blocks
 
 __all__ = [
-    "DensityClassifier",
     "ManifoldParzenDensity",
     "ManifoldParzenDensityCV",
     "ParzenDensity",
@@ -100,7 +95,7 @@ class _Mixture(DensityMixin, BaseEstimator):
         distinct = distinct_rows(X[weights > 0], weights[weights > 0])
         return distinct, spheres(distinct.X.astype(X.dtype, copy=False), distinct.weights)
 
-    def _shape(self) -> Shape:
+    def _model(self) -> CovarianceModel:
         """The sigma^2 and d of the fitted model."""
         raise NotImplementedError
 
@@ -119,7 +114,7 @@ class _Mixture(DensityMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = read_data(self, X, reset=False)
-        values: Array = log_densities(self.gaussians_, X, [self._shape()])[0]
+        values: Array = log_densities(self.gaussians_, X, [self._model()])[0]
         return values
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -147,9 +142,9 @@ class _Mixture(DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        n_samples : int, default 1
+        n_samples : int, default=1
             How many.
-        random_state : int, RandomState or None, default None
+        random_state : int, RandomState or None, default=None
             Seed.
 
         Returns
@@ -162,12 +157,12 @@ class _Mixture(DensityMixin, BaseEstimator):
         rng = check_random_state(random_state)
         weights = self.gaussians_.weights
         picks = rng.choice(len(weights), size=n_samples, p=weights)
-        return draw(self.gaussians_, self._shape(), picks, rng)
+        return draw(self.gaussians_, self._model(), picks, rng)
 
     def leave_one_out_score(self) -> float:
         """Mean log-density of the training rows, each by a fit without it.
 
-        Equal rows are left out together. See ``density_selection.py``.
+        Equal rows are left out together. See ``bandwidth.py``.
 
         Returns
         -------
@@ -175,20 +170,21 @@ class _Mixture(DensityMixin, BaseEstimator):
             Weighted mean; -inf if all rows are equal.
         """
         check_is_fitted(self)
-        values = left_out_densities(self.gaussians_, [self._shape()], self._around())[0]
+        values = left_out_densities(self.gaussians_, [self._model()], self._around())[0]
         return float(values @ self.gaussians_.weights)
 
-    def _around(self) -> Around | None:
+    def _around(self) -> LeaveOneOutNeighbors | None:
         """Where the axes come from."""
         return None
 
 
+@constructor
 class ParzenDensity(_Mixture):
     """Parzen windows: a spherical Gaussian on every row, with exact log-densities.
 
     Parameters
     ----------
-    bandwidth : float or {"loo", "scott", "silverman"}, default 1.0
+    bandwidth : float or {"loo", "scott", "silverman"}, default=1.0
         sigma. ``"loo"`` maximises the leave-one-out likelihood. The rules of Scott,
         l^(-1 / (n + 4)), and Silverman, (l (n + 2) / 4)^(-1 / (n + 4)), are for rows of total
         weight l and multiply the root mean square of the features' standard deviations.
@@ -227,8 +223,7 @@ class ParzenDensity(_Mixture):
     (0.45, array([-2.]))
     """
 
-    def __init__(self, bandwidth: float | str = 1.0) -> None:
-        self.bandwidth = bandwidth
+    bandwidth: float | str = positional(1.0)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Store the rows, and find the bandwidth.
@@ -275,8 +270,8 @@ class ParzenDensity(_Mixture):
             return best_bandwidth(self.gaussians_, neighbor_variance(distinct))
         return rule_bandwidth(distinct, self.bandwidth)
 
-    def _shape(self) -> Shape:
-        return Shape(self.bandwidth_**2)
+    def _model(self) -> CovarianceModel:
+        return CovarianceModel(self.bandwidth_**2)
 
 
 class _Oriented(_Mixture):
@@ -287,11 +282,11 @@ class _Oriented(_Mixture):
     n_components_: int
     noise_variance_: float
 
-    def _shape(self) -> Shape:
-        return Shape(self.noise_variance_, self.n_components_)
+    def _model(self) -> CovarianceModel:
+        return CovarianceModel(self.noise_variance_, self.n_components_)
 
-    def _around(self) -> Around | None:
-        if not self._shape().n_components:
+    def _around(self) -> LeaveOneOutNeighbors | None:
+        if not self._model().n_components:
             return None
         if self.n_neighbors_ is None:
             raise ValueError("n_neighbors=None: leaving rows out needs a number of neighbors")
@@ -303,11 +298,13 @@ class _Oriented(_Mixture):
         if is_precomputed(self.neighborhood):
             raise ValueError("neighborhood must be 'hard' or a kernel of rows, got 'precomputed'")
 
-    def _neighbors_around(self, distinct: DistinctRows, n_neighbors: int) -> Around:
+    def _neighbors_around(self, distinct: DistinctRows, n_neighbors: int) -> LeaveOneOutNeighbors:
         """So many neighbours, and the next one."""
         m = len(distinct.X)
         neighbors = nearest_indices(distinct, np.arange(m), min(n_neighbors + 1, m - 1))
-        return Around(neighbors, self._weights(distinct, neighbors), min(n_neighbors, m - 1))
+        return LeaveOneOutNeighbors(
+            neighbors, self._weights(distinct, neighbors), min(n_neighbors, m - 1)
+        )
 
     def _weights(self, distinct: DistinctRows, neighbors: Array) -> Array:
         """Weights of eq. 13.3: those of the rows, times the kernel."""
@@ -325,19 +322,20 @@ class _Oriented(_Mixture):
         return weights
 
 
+@constructor
 class ManifoldParzenDensity(_Oriented):
     """Manifold Parzen windows: on every row a Gaussian that is flat across the data.
 
     Parameters
     ----------
-    n_neighbors : int or None, default 10
+    n_neighbors : int or None, default=10
         k: number of different rows that a covariance comes from. None: all other rows.
-    n_components : int, default 1
+    n_components : int, default=1
         d: number of leading directions to keep; 0 gives Parzen windows of variance
         `noise_variance`. There are no more than neighbours.
-    noise_variance : float, default 0.01
+    noise_variance : float, default=0.01
         sigma^2, added in every direction.
-    neighborhood : "hard", str, Kernel or callable, default "hard"
+    neighborhood : "hard", str, Kernel or callable, default="hard"
         "hard": the k nearest rows count alike. Else they count by this kernel of ``kernels.py``
         (by name, as a value, or a callable), and the nearer they are the more.
 
@@ -381,18 +379,10 @@ class ManifoldParzenDensity(_Oriented):
     (1.55, 1.37)
     """
 
-    def __init__(
-        self,
-        n_neighbors: int | None = 10,
-        *,
-        n_components: int = 1,
-        noise_variance: float = 0.01,
-        neighborhood: Any = "hard",
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.noise_variance = noise_variance
-        self.neighborhood = neighborhood
+    n_neighbors: int | None = positional(10)
+    n_components: int = 1
+    noise_variance: float = 0.01
+    neighborhood: Any = "hard"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the local axes of the rows.
@@ -429,28 +419,29 @@ class ManifoldParzenDensity(_Oriented):
             k = m - 1 if self.n_neighbors is None else self.n_neighbors
             neighbors = nearest_indices(distinct, np.arange(m), k)
             weights = self._weights(distinct, neighbors)
-            spherical = oriented(spherical, neighbors, weights, *self._shape()[::-1])
+            spherical = oriented(spherical, neighbors, weights, *self._model()[::-1])
         self.gaussians_ = spherical
         return self
 
 
+@constructor
 class ManifoldParzenDensityCV(_Oriented):
     """Manifold Parzen windows with k, d and sigma^2 by likelihood, from one search of neighbours.
 
     Every k is fitted once; each d and sigma^2 takes from its axes. The mean log-density is that of
     given validation rows, or of the training rows, each left out in turn, which needs a further
-    eigenvalue problem for each pair of neighbours: see ``density_selection.py``.
+    eigenvalue problem for each pair of neighbours: see ``bandwidth.py``.
 
     Parameters
     ----------
-    n_neighbors : int or sequence of int, default (5, 10, 20)
+    n_neighbors : int or sequence of int, default=(5, 10, 20)
         Values of k.
-    n_components : int or sequence of int, default (0, 1, 2, 3)
+    n_components : int or sequence of int, default=(0, 1, 2, 3)
         Values of d.
-    noise_variance : float, sequence of float or None, default None
+    noise_variance : float, sequence of float or None, default=None
         Values of sigma^2. None: the median squared distance of the nearest rows, over n, times
         4^-8, 4^-7, ..., 4.
-    neighborhood : "hard", str, Kernel or callable, default "hard"
+    neighborhood : "hard", str, Kernel or callable, default="hard"
         See `ManifoldParzenDensity`.
 
     Attributes
@@ -474,6 +465,10 @@ class ManifoldParzenDensityCV(_Oriented):
     --------
     ManifoldParzenDensity : With given parameters; also for scikit-learn's ``GridSearchCV``.
 
+    References
+    ----------
+    P. Vincent and Y. Bengio, "Manifold Parzen windows", NIPS 15, 2003.
+
     Examples
     --------
     >>> import numpy as np
@@ -486,18 +481,10 @@ class ManifoldParzenDensityCV(_Oriented):
     (10, 1, 0.008)
     """
 
-    def __init__(
-        self,
-        n_neighbors: Any = (5, 10, 20),
-        *,
-        n_components: Any = (0, 1, 2, 3),
-        noise_variance: Any = None,
-        neighborhood: Any = "hard",
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.noise_variance = noise_variance
-        self.neighborhood = neighborhood
+    n_neighbors: Any = positional((5, 10, 20))
+    n_components: Any = (0, 1, 2, 3)
+    noise_variance: Any = None
+    neighborhood: Any = "hard"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, X_val: Any = None) -> Self:
         """Score every choice, and fit the best.
@@ -530,11 +517,11 @@ class ManifoldParzenDensityCV(_Oriented):
         if X_val is not None:
             X_val = read_data(self, X_val, name="X_val", reset=False)
         self.noise_variances_ = self._noise_values(distinct)
-        shapes = [Shape(float(v), int(d)) for d in ds for v in self.noise_variances_]
+        models = [CovarianceModel(float(v), int(d)) for d in ds for v in self.noise_variances_]
         around = self._neighbors_around(distinct, max(ks))
         fits = [self._fit(spherical, around, k, max(ds)) for k in ks]
         grid = (len(ks), len(ds), len(self.noise_variances_))
-        self.scores_ = np.reshape([self._scores(*fit, shapes, X_val) for fit in fits], grid)
+        self.scores_ = np.reshape([self._scores(*fit, models, X_val) for fit in fits], grid)
         best = np.unravel_index(int(self.scores_.argmax()), grid)
         self.best_score_ = float(self.scores_[best])
         self.n_neighbors_, self.n_components_ = int(ks[best[0]]), int(ds[best[1]])
@@ -568,214 +555,25 @@ class ManifoldParzenDensityCV(_Oriented):
         return np.atleast_1d(np.asarray(self.noise_variance, dtype=np.float64))
 
     def _fit(
-        self, spherical: Gaussians, around: Around, k: int, d: int
-    ) -> tuple[Gaussians, Around]:
+        self, spherical: Gaussians, around: LeaveOneOutNeighbors, k: int, d: int
+    ) -> tuple[Gaussians, LeaveOneOutNeighbors]:
         """As many axes from k neighbours, and where they come from."""
         near, weights = around.neighbors, around.weights
         least = float(self.noise_variances_.min())
         gaussians = oriented(spherical, near[:, :k], weights[:, :k], d, least)
-        return gaussians, Around(near[:, : k + 1], weights[:, : k + 1], min(k, around.k))
+        return gaussians, LeaveOneOutNeighbors(
+            near[:, : k + 1], weights[:, : k + 1], min(k, around.k)
+        )
 
     def _scores(
-        self, gaussians: Gaussians, around: Around, shapes: list[Shape], X_val: Any
+        self,
+        gaussians: Gaussians,
+        around: LeaveOneOutNeighbors,
+        models: list[CovarianceModel],
+        X_val: Any,
     ) -> Array:
-        """Mean log-density of each shape."""
+        """Mean log-density of each model."""
         if X_val is not None:
-            return np.asarray(log_densities(gaussians, X_val, shapes).mean(axis=1))
-        scores: Array = left_out_densities(gaussians, shapes, around) @ gaussians.weights
+            return np.asarray(log_densities(gaussians, X_val, models).mean(axis=1))
+        scores: Array = left_out_densities(gaussians, models, around) @ gaussians.weights
         return scores
-
-
-class DensityClassifier(ClassifierMixin, BaseEstimator):
-    """Bayes classifier: a density for each class, and the classes' priors (section 13.4.3).
-
-    Parameters
-    ----------
-    density : estimator or None, default None
-        A density with ``fit`` and ``score_samples``, fitted to each class alone: one of this
-        package or another, such as scikit-learn's mixtures. None: ``ParzenDensity("loo")``.
-    priors : array-like of shape (n_classes,) or None, default None
-        p(c) in the order of the sorted labels. None: the classes' shares of the training weight.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels.
-    densities_ : list of estimator
-        The fitted density of each class.
-    priors_ : ndarray of shape (n_classes,)
-        p(c).
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, if X had them.
-
-    See Also
-    --------
-    ManifoldParzenDensity : The density that thesis and paper use here.
-
-    References
-    ----------
-    P. Vincent and Y. Bengio, "Manifold Parzen windows", NIPS 15, 2003.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from pursuit import DensityClassifier, ManifoldParzenDensity
-    >>> X, y = load_digits(return_X_y=True)
-    >>> density = ManifoldParzenDensity(n_components=5, noise_variance=4.0)
-    >>> model = DensityClassifier(density).fit(X[:900], y[:900])
-    >>> round(model.score(X[900:], y[900:]), 2)
-    0.98
-    """
-
-    def __init__(self, density: Any = None, *, priors: Any = None) -> None:
-        self.density = density
-        self.priors = priors
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit a density to each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 counts as the row twice, 0 as the row removed.
-
-        Returns
-        -------
-        self : DensityClassifier
-            Fitted.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are invalid; the message names it.
-        """
-        X, y = read_data(self, X, y)
-        check_classification_targets(y)
-        weights = check_weights(sample_weight, len(X))
-        kept = weights > 0
-        self.classes_, codes = np.unique(y[kept], return_inverse=True)
-        check_several_classes(self.classes_)
-        self.priors_ = self._class_shares(np.bincount(codes, weights[kept]))
-        prototype = ParzenDensity("loo") if self.density is None else self.density
-        self.densities_ = []
-        for c in range(len(self.classes_)):
-            own = np.flatnonzero(kept)[codes == c]
-            further = {} if sample_weight is None else {"sample_weight": weights[own]}
-            self.densities_.append(clone(prototype).fit(X[own], **further))
-        return self
-
-    def _class_shares(self, mass: Array) -> Array:
-        """The priors given, or shares of the weight of each class."""
-        if self.priors is None:
-            shares: Array = mass / mass.sum()
-            return shares
-        priors = check_array(self.priors, ensure_2d=False, dtype=np.float64, input_name="priors")
-        if priors.shape != mass.shape or (priors < 0).any() or not priors.any():
-            raise ValueError(
-                f"priors must be {len(mass)} non-negative numbers, one a class, got {self.priors!r}"
-            )
-        given: Array = priors / priors.sum()
-        return given
-
-    def _joint(self, X: Any) -> Array:
-        """Log p(x | c) p(c), (n_rows, n_classes)."""
-        check_is_fitted(self)
-        X = read_data(self, X, reset=False)
-        with np.errstate(divide="ignore"):
-            priors = np.log(self.priors_)
-        joint = np.column_stack([density.score_samples(X) for density in self.densities_])
-        joint += priors
-        # A row so far away that no density is a number tells the classes by their priors.
-        far = ~np.isfinite(joint.max(axis=1))
-        joint[far] = priors
-        return joint
-
-    def _decisions(self, X: Any) -> Array:
-        """One column for two classes, else one a class."""
-        joint = self._joint(X)
-        return joint[:, 1:] - joint[:, :1] if joint.shape[1] == 2 else joint
-
-    def decision_function(self, X: Any) -> Array:
-        """Logarithms of p(x | c) p(c).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes their difference, positive for ``classes_[1]``.
-        """
-        return squeeze_binary(self._decisions(X))
-
-    def predict(self, X: Any) -> Array:
-        """Most probable class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        codes = predicted_classes(self._decisions(X))
-        labels: Array = self.classes_[codes]
-        return labels
-
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities; the largest is that of the class that ``predict`` gives.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return probabilities(self._decisions(X), 1.0)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the class probabilities; -inf where one is too small for a number.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        logarithms : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def predict_joint_log_proba(self, X: Any) -> Array:
-        """Log p(x | c) p(c), which no class is too improbable for.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        logarithms : ndarray of shape (n_samples, n_classes)
-            Less their log-sum-exp over the classes they are log p(c | x), whose mean at the true
-            classes is minus the ANCLL of the thesis.
-        """
-        return self._joint(X)

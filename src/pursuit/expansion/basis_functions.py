@@ -33,13 +33,8 @@ import numpy as np
 from scipy import sparse
 
 from pursuit._typing import Array
-from pursuit.kernels import (
-    FunctionKernel,
-    Kernel,
-    exp_decay,
-    shifted_centres,
-    squared_distances,
-)
+from pursuit.geometry.distances import shifted_centres, squared_distances
+from pursuit.kernels import FunctionKernel, Kernel, exp_decay
 
 __all__ = ["AtomSet", "Atoms", "FunctionAtoms", "MixedAtoms", "OrientedAtoms", "unite"]
 

@@ -1,4 +1,4 @@
-"""Rows cut into compact groups by medians, and how near such groups can be to each other.
+"""Rows cut into compact groups by a k-d tree, and how near such groups can be to each other.
 
 For few features only: in many dimensions no group is far from another in comparison with its size.
 """
@@ -6,48 +6,43 @@ For few features only: in many dimensions no group is far from another in compar
 from __future__ import annotations
 
 import numpy as np
+from sklearn.neighbors import KDTree
 
 from pursuit._typing import Array
 
-__all__ = ["box_distances", "boxes", "leaves"]
+__all__ = ["bounding_boxes", "box_distances", "kd_tree_leaves"]
 
 
-def leaves(X: Array, size: int) -> list[Array]:
+def kd_tree_leaves(X: Array, size: int) -> list[Array]:
     """Groups of rows that lie together: halves of halves across the widest feature.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features)
-        Rows.
+        At least one row.
     size : int
-        Largest number of rows of a group.
+        Largest number of rows of a group, at least 2.
 
     Returns
     -------
     groups : list of ndarray of int
-        Indices of the rows of each group; every row is in one.
+        Indices of the rows of each group, increasing; every row is in one.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from pursuit.geometry.kd_tree import leaves
-    >>> [group.tolist() for group in leaves(np.array([[5.0], [0.0], [6.0], [1.0]]), 2)]
+    >>> from pursuit.geometry.kd_tree import kd_tree_leaves
+    >>> [group.tolist() for group in kd_tree_leaves(np.array([[5.0], [0.0], [6.0], [1.0]]), 2)]
     [[1, 3], [0, 2]]
     """
-    groups, waiting = [], [np.arange(len(X))]
-    while waiting:
-        rows = waiting.pop()
-        if len(rows) <= size:
-            groups.append(np.sort(rows))
-            continue
-        axis = int(np.ptp(X[rows], axis=0).argmax())
-        half = len(rows) // 2
-        order = np.argpartition(X[rows, axis], half)
-        waiting += [rows[order[half:]], rows[order[:half]]]
-    return groups
+    # A leaf of scikit-learn's tree has up to twice `leaf_size` rows.
+    _, indices, nodes, _ = KDTree(X, leaf_size=max(1, size // 2)).get_arrays()
+    leaves = nodes[nodes["is_leaf"] == 1]
+    bounds = zip(leaves["idx_start"], leaves["idx_end"], strict=True)
+    return [np.sort(indices[start:stop]) for start, stop in bounds]
 
 
-def boxes(X: Array, groups: list[Array]) -> tuple[Array, Array]:
+def bounding_boxes(X: Array, groups: list[Array]) -> tuple[Array, Array]:
     """Lowest and highest value of each feature in each group, two (n_groups, n_features)."""
     low = np.array([X[rows].min(axis=0) for rows in groups])
     return low, np.array([X[rows].max(axis=0) for rows in groups])

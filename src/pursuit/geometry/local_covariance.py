@@ -39,14 +39,13 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._warnings import warn
 from pursuit.geometry.nearest import NearestRows
+from pursuit.geometry.unique_rows import DistinctRows, distinct_rows
 from pursuit.linalg import blocks
 
 __all__ = [
-    "DistinctRows",
     "LocalCovariances",
     "LocalMixtures",
     "Neighborhoods",
-    "distinct_rows",
     "leading_axes",
     "leading_mixtures",
     "local_covariances",
@@ -57,24 +56,6 @@ __all__ = [
 
 # Matrices of one batch of singular value decompositions, in bytes: they stay in the cache.
 BATCH_BYTES = 1 << 22
-
-
-class DistinctRows(NamedTuple):
-    """Rows without repetition.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_distinct, n_features)
-        In an order that does not depend on that of the given rows.
-    weights : ndarray of shape (n_distinct,)
-        Sums over equal rows.
-    places : ndarray of int of shape (n_rows,)
-        Index of each given row among the distinct ones.
-    """
-
-    X: Array
-    weights: Array
-    places: Array
 
 
 class Neighborhoods(NamedTuple):
@@ -126,23 +107,6 @@ class LocalMixtures(NamedTuple):
     mixing: Array
     variances: Array
     offsets: Array
-
-
-def distinct_rows(X: Array, weights: Array | None = None) -> DistinctRows:
-    """Merge equal rows.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        Finite rows.
-    weights : ndarray of shape (n_rows,), optional
-        Their weights; ones if not given.
-    """
-    rows = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
-    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(len(rows))
-    _, first, places = np.unique(whole, return_index=True, return_inverse=True)
-    places = places.reshape(-1)
-    return DistinctRows(rows[first], np.bincount(places, weights), places)
 
 
 def nearest_rows(distinct: DistinctRows, queries: Array, n_neighbors: int) -> Neighborhoods:

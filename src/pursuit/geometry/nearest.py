@@ -1,6 +1,6 @@
 """The k nearest rows: by matrix products with exact ranks, or by trees in low dimension.
 
-For queries q and rows x, both less a common centre where the mean is far from zero,
+For queries q and rows x, both less a common shift where they are far from the origin,
 
     |q - x|^2 = |q|^2 + |x|^2 - 2 q'x,
 
@@ -40,9 +40,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import KDTree
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.utils.extmath import row_norms
 
 from pursuit._typing import Array
+from pursuit.geometry.distances import common_shift, from_products, inner, pair_distances
 from pursuit.linalg import blocks
 
 __all__ = ["NearestRows", "chunks", "gather"]
@@ -50,8 +51,9 @@ __all__ = ["NearestRows", "chunks", "gather"]
 CHUNK_BYTES = 1 << 24
 SPARE = 8
 TREE_FEATURES, TREE_ROWS = 10, 1000
-# The rows are centred, in a copy, where the squared mean is this many times the variance.
-FAR = 0.5
+# The rows are shifted, in a copy, where the shift's squared norm is this many times the mean
+# squared distance to it: nearer to the origin a shift saves no digits.
+SHIFT_PAYS = 0.5
 
 
 def chunks(n_rows: int, bytes_per_row: float, chunk_bytes: int = CHUNK_BYTES) -> Iterator[slice]:
@@ -155,13 +157,13 @@ class NearestRows:
     _tree: KDTree | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Centre, squared norms, and the tree in low dimension."""
+        """Shift, squared norms, and the tree in low dimension."""
         rows, shift, tree = self.rows, None, None
         if sparse.issparse(rows):
             n_terms = int(np.diff(rows.indptr).max(initial=1))
         else:
             n_terms = rows.shape[1]
-            shift = _centre(rows)
+            shift = _useful_shift(rows)
             if n_terms <= TREE_FEATURES and len(rows) >= TREE_ROWS:
                 tree = KDTree(np.asarray(rows, dtype=np.float64))
         shifted = rows if shift is None else rows - shift
@@ -221,13 +223,8 @@ class NearestRows:
         distances : ndarray of shape (n_queries, k)
             In float64.
         """
-        n_queries, k = found.shape
-        distances = np.empty((n_queries, k))
-        for part in chunks(n_queries, 16.0 * (k + 1) * self.rows.shape[1]):
-            tables = gather(self.rows, found[part], queries[part], np.float64)
-            differences = tables[:, :k] - tables[:, k:]
-            distances[part] = np.einsum("ikd,ikd->ik", differences, differences)
-        return distances
+        queried = np.repeat(np.arange(len(found)), found.shape[1])
+        return pair_distances(queries, self.rows, queried, found.ravel()).reshape(found.shape)
 
     def _search(self, queries: Any, k: int, leave_out: Array) -> Array:
         """`search` for one block of queries, on one core."""
@@ -293,9 +290,7 @@ class NearestRows:
     def _table(self, queries: Any, leave_out: Array) -> tuple[Array, Array]:
         """|x - q|^2 - |q|^2 by the product, infinite for the rows left out; and |q|^2."""
         shifted = queries if self._shift is None else queries - self._shift.astype(queries.dtype)
-        table = safe_sparse_dot(shifted, self._shifted.T, dense_output=True)
-        table *= -2.0
-        table += self._norms
+        table = from_products(inner(shifted, self._shifted), self._norms)
         out = np.flatnonzero(leave_out >= 0)
         table[out, leave_out[out]] = np.inf
         return table, row_norms(shifted, squared=True).astype(np.float64)
@@ -314,9 +309,9 @@ def _candidates(found: Array, values: Array, errors: Array, others: Array) -> Ca
     return Candidates(parts[0], parts[1], parts[2], others)
 
 
-def _centre(rows: Array) -> Array | None:
-    """The mean, if that is far from zero; None if not."""
-    mean = rows.mean(axis=0, dtype=np.float64)
-    squared = float(mean @ mean)
-    variance = float(np.mean(row_norms(rows, squared=True), dtype=np.float64)) - squared
-    return mean.astype(rows.dtype) if squared > FAR * max(variance, 0.0) else None
+def _useful_shift(rows: Array) -> Array | None:
+    """The common shift, if that is far from zero; None if not."""
+    shift = common_shift(rows)
+    squared = float(shift @ shift)
+    around = float(np.mean(row_norms(rows - shift, squared=True), dtype=np.float64))
+    return shift if squared > SHIFT_PAYS * around else None

@@ -1,15 +1,37 @@
-"""Rows that are equal: which is the first of each kind."""
+"""Rows that are equal: which is the first of each kind, and what they weigh together.
+
+Rows are compared by their bytes, in float64 and with -0 as 0; CSR rows by their entries other than
+zero, so that a matrix is never made dense.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from pursuit._typing import Array
 
-__all__ = ["equal_rows"]
+__all__ = ["DistinctRows", "distinct_rows", "equal_rows"]
+
+
+class DistinctRows(NamedTuple):
+    """Rows without repetition.
+
+    Attributes
+    ----------
+    X : {ndarray, CSR matrix} of shape (n_distinct, n_features)
+        In an order that does not depend on that of the given rows.
+    weights : ndarray of shape (n_distinct,)
+        Sums over equal rows.
+    places : ndarray of int of shape (n_rows,)
+        Index of each given row among the distinct ones.
+    """
+
+    X: Any
+    weights: Array
+    places: Array
 
 
 def equal_rows(X: Any) -> tuple[Array, Array]:
@@ -35,17 +57,49 @@ def equal_rows(X: Any) -> tuple[Array, Array]:
     >>> first.tolist(), place.tolist()
     ([0, 1], [0, 1, 0])
     """
-    places: dict[bytes, int] = {}
-    place = np.array([places.setdefault(key, len(places)) for key in _keys(X)], dtype=np.intp)
-    return np.unique(place, return_index=True)[1], place
+    first, place = _by_bytes(X)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[place]
 
 
-def _keys(X: Any) -> list[bytes]:
+def distinct_rows(X: Any, weights: Array | None = None) -> DistinctRows:
+    """Merge equal rows.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+        Finite rows.
+    weights : ndarray of shape (n_rows,), optional
+        Their weights; ones if not given.
+
+    Returns
+    -------
+    distinct : DistinctRows
+        In float64.
+    """
+    first, places = _by_bytes(X)
+    return DistinctRows(X[first].astype(np.float64) + 0.0, np.bincount(places, weights), places)
+
+
+def _by_bytes(X: Any) -> tuple[Array, Array]:
+    """First of each set of equal rows in the order of their bytes, and the set of each row."""
+    if not X.shape[0]:
+        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
+    _, first, place = np.unique(_keys(X), return_index=True, return_inverse=True)
+    return first, place.reshape(-1)
+
+
+def _keys(X: Any) -> Array:
     """Bytes that are equal where rows are."""
     if not sparse.issparse(X):
-        return [row.tobytes() for row in np.ascontiguousarray(X) + 0.0]
+        rows = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0.0 is 0.0
+        return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
     rows = sparse.csr_matrix(X, copy=True)
     rows.sum_duplicates()
     rows.eliminate_zeros()
-    ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-    return [rows.indices[i:j].tobytes() + rows.data[i:j].tobytes() for i, j in ends]
+    keys = np.empty(rows.shape[0], dtype=object)
+    for i, (start, stop) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
+        keys[i] = rows.indices[start:stop].tobytes() + rows.data[start:stop].tobytes()
+    return keys

@@ -1,271 +1,48 @@
-"""K-local hyperplane and convex distance nearest neighbours.
+"""K-local hyperplane and convex distance nearest neighbours: the classifiers.
 
-Paper: P. Vincent and Y. Bengio, "K-local hyperplane and convex distance nearest neighbor
-algorithms", Advances in Neural Information Processing Systems 14 (2002); equations as in chapter 11
-of P. Vincent, "Modeles a noyaux a structure locale" (2003).
+P. Vincent and Y. Bengio, "K-local hyperplane and convex distance nearest neighbor algorithms",
+Advances in Neural Information Processing Systems 14 (2002). A query belongs to the class whose
+local shape is the nearest; the distances are those of ``hyperplane.py``.
 
-Problem. A query x belongs to the class whose *local* shape is the nearest. N_1, ..., N_K are the K
-rows of a class that are nearest to x, Nbar is their mean and V has the columns V_k = N_k - Nbar.
-
-HKNN, the distance to their hyperplane, with a penalty lambda on leaving the centroid:
-
-    d^2 = min_a |x - Nbar - V a|^2 + lambda |a|^2                          (11.3, 11.5)
-    (V'V + lambda I) a = V'(x - Nbar)                                       (11.4)
-
-CKNN, the distance to their convex hull: a point sum_k w_k N_k with w >= 0, sum w = 1 (11.3.2).
-
-============  ====================  ======================================================
-symbol        name in code          shape, of B pairs of a query and a class
-============  ====================  ======================================================
-x, N_k        ``tables``            (B, K + 1, D), the query last, all less N_1
-lambda        ``alpha``
-V'V, V'r, r'r ``centred``           (B, K + 1, K + 1) for r = x - Nbar, one Gram matrix
-d^2           ``distances``         (n_alphas, B)
-============  ====================  ======================================================
-
-Steps.
-
-1. The K nearest rows of each class (``nearest.py``).
-2. The Gram matrix of the neighbours and the query, less N_1; with their mean taken out of rows and
-   columns it holds V'V, V'r and r'r, for every smaller K, too.
-3. HKNN: (11.4) put into (11.5) gives d^2 = r'r - y'y with L L' = V'V + lambda I, L y = V'r; y' is
-   the last row of the Cholesky factor of the Gram matrix itself. Without a penalty one V_k, which
-   the others determine, is left out. Footnote 8 of the chapter, to keep only the leading principal
-   components of V, takes the eigenvalues s_j^2 and eigenvectors w_j of V'V:
-   d^2 = r'r - sum_j (w_j'V'r)^2 / (s_j^2 + lambda).
-4. Where the smallest pivot or divisor is too small a share of the trace of V'V for these numbers to
-   be certain, the same in float64, then by the singular values of V, its rank decided relatively:
-   the solution of least norm.
-   CKNN: ``simplex.py``, from the Gram matrix as seen from x.
-5. A squared distance that is a rounding error of r'r is zero. Where a query lies in the hulls of
-   several classes, so that these are all at distance zero (a plane spanned in two dimensions, say),
-   the nearest of the centroids decides: they count as that rounding error of r'r.
-
-Cost, for each of m n_classes pairs: the search, D n_c; the Gram matrix, D K^2, for HKNN in the type
-of the rows; K^3 / 3 for every penalty. Small matrices are taken by batches that stay in the cache,
-by one thread a core with one BLAS thread each.
+Nothing is trained. Fit keeps the rows by class, ready for the search of neighbours; a query asks
+each class for its K nearest rows, and for every K and penalty of a grid at once. The temperature
+of the probabilities comes from reference rows that are left out in turn, when it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import check_integer, check_real, read_data
+from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.probabilities import fit_temperature, probabilities
-from pursuit.geometry.convex_hull import nearest_in_hull
 from pursuit.geometry.nearest import NearestRows, chunks, gather
 from pursuit.linalg import blocks
+from pursuit.neighbors.hyperplane import (
+    LocalRows,
+    hull_distances,
+    hyperplane_distances,
+    settled,
+)
 
 __all__ = [
     "ConvexKNeighborsClassifier",
     "HyperplaneKNeighborsClassifier",
     "NeighborCurve",
-    "reference_rows",
 ]
 
 # Neighbours of one batch, in bytes.
 BATCH_BYTES = 1 << 21
-# A pivot above this share of the trace of V'V, times the precision to the power 1/5, is certain:
-# 2e-5 in float64, where the squared distance is then off by some 1e-11 of r'r, and 1e-3 in float32.
-CERTAIN = 0.03
-# An eigendecomposition takes as long as this many Cholesky factorisations.
-EIGEN_COST = 12
 # Rows that the temperature of the probabilities is fitted on, at most about.
 CALIBRATION_ROWS = 1000
-
-# ------------------------------------------------------------------------------------------
-# The distances
-# ------------------------------------------------------------------------------------------
-
-
-class LocalRows:
-    """Neighbours and queries of a few pairs, with their Gram matrices made once.
-
-    Parameters
-    ----------
-    tables : ndarray of shape (B, K + 1, D)
-        Neighbours, nearest first, and behind them the query; N_1 is subtracted in place.
-    """
-
-    def __init__(self, tables: Array) -> None:
-        tables -= tables[:, :1].copy()
-        self.tables = tables
-        self._grams: dict[Any, Array] = {}
-        self._centred: dict[Any, Array] = {}
-
-    def centred(self, k: int, dtype: Any) -> Array:
-        """V'V, V'r and r'r: the mean of the neighbours taken out of rows and columns."""
-        if (k, dtype) not in self._centred:
-            gram = self.gram(k, dtype)
-            mean = gram[:, :, :-1].mean(axis=2)
-            total = mean[:, :-1].mean(axis=1)
-            centred = gram - mean[:, :, None]
-            centred += (total[:, None] - mean)[:, None, :]
-            self._centred[k, dtype] = centred
-        return self._centred[k, dtype]
-
-    def radius(self, k: int) -> Array:
-        """r'r, from products that have been made before."""
-        centred: Array = self.centred(k, next(iter(self._grams)))
-        return centred[:, -1, -1]
-
-    def rows(self, k: int, pairs: Array) -> Array:
-        """The nearest k neighbours of some pairs, and their query, in float64."""
-        places = np.array([*range(k), self.tables.shape[1] - 1])
-        rows: Array = self.tables[pairs[:, None], places].astype(np.float64)
-        return rows
-
-    def gram(self, k: int, dtype: Any) -> Array:
-        """Their Gram matrix in float64, from products in `dtype`."""
-        if dtype not in self._grams:
-            self._grams[dtype] = gram_matrices(self.tables, dtype)
-        whole = self._grams[dtype]
-        places = np.array([*range(k), whole.shape[1] - 1])
-        return whole if k + 1 == len(whole[0]) else whole[:, places[:, None], places]
-
-
-def gram_matrices(tables: Array, dtype: Any) -> Array:
-    """Gram matrix of each table in float64, from products in `dtype`."""
-    typed = tables.astype(dtype, copy=False)
-    return np.asarray((typed @ typed.swapaxes(1, 2)).astype(np.float64))
-
-
-def hyperplane_distances(
-    local: LocalRows, k: int, alphas: Sequence[float], n_components: int | None = None
-) -> Array:
-    """Squared distances of queries to the hyperplanes of their neighbours, with the penalty.
-
-    Parameters
-    ----------
-    local : LocalRows
-        B pairs of a query and neighbours.
-    k : int
-        How many of the neighbours to use.
-    alphas : sequence of float
-        Penalties lambda.
-    n_components : int, optional
-        How many principal components of V to keep.
-
-    Returns
-    -------
-    distances : ndarray of shape (n_alphas, B)
-        In float64.
-    """
-    n_pairs, _, n_features = local.tables.shape
-    distances = np.full((len(alphas), n_pairs), np.nan)
-    spectral = n_components is not None or len(alphas) > EIGEN_COST
-    by_gram = _by_eigenvalues if spectral else _by_cholesky
-    for dtype in dict.fromkeys((local.tables.dtype.type, np.float64)):
-        centred = local.centred(k, dtype)
-        certain = CERTAIN * _precision(dtype) ** 0.2 * np.einsum("bkk->b", centred[:, :-1, :-1])
-        for alpha, row in zip(alphas, distances, strict=True):
-            unknown = np.isnan(row)
-            if unknown.any() and (alpha > 0 or k <= n_features):
-                row[unknown] = by_gram(centred, alpha, certain, n_components)[unknown]
-        if not np.isnan(distances).any():
-            return distances
-    pairs = np.flatnonzero(np.isnan(distances).any(axis=0))
-    exact = _by_singular_values(local.rows(k, pairs), alphas, n_components)
-    distances[:, pairs] = np.where(np.isnan(distances[:, pairs]), exact, distances[:, pairs])
-    return distances
-
-
-def _precision(dtype: Any) -> float:
-    """Distance of 1 to the next number of this type."""
-    return float(np.finfo(dtype).eps)
-
-
-def _by_cholesky(centred: Array, alpha: float, certain: Array, n_components: int | None) -> Array:
-    """d^2 = r'r - y'y of step 3; nan where a pivot is below `certain`."""
-    k = centred.shape[1] - 1
-    squared = centred[:, -1, -1]
-    places = np.arange(k + 1) if alpha > 0 else np.array([*range(k - 1), k])
-    systems = centred[:, places[:, None], places]
-    inner = np.arange(len(places) - 1)
-    systems[:, inner, inner] += alpha
-    systems[:, -1, -1] += squared + certain + 1.0  # so that the last pivot exists, too
-    factors = _cholesky(systems)
-    pivots = factors[:, inner, inner] ** 2
-    distances = squared - np.einsum("bk,bk->b", factors[:, -1, :-1], factors[:, -1, :-1])
-    sure = (pivots > certain[:, None]).all(axis=1)
-    return np.where(sure, np.maximum(distances, 0.0), np.nan)
-
-
-def _cholesky(systems: Array) -> Array:
-    """Lower Cholesky factors; nan for a matrix that is not positive definite."""
-    try:
-        return np.asarray(np.linalg.cholesky(systems))
-    except np.linalg.LinAlgError:
-        if len(systems) == 1:
-            return np.full(systems.shape, np.nan)
-        return np.concatenate([_cholesky(systems[i : i + 1]) for i in range(len(systems))])
-
-
-def _by_eigenvalues(
-    centred: Array, alpha: float, certain: Array, n_components: int | None
-) -> Array:
-    """d^2 by the leading eigenpairs; nan where a divisor is below `certain`."""
-    k = centred.shape[1] - 1
-    kept = slice(k - min(n_components or k, k - 1), k)  # of increasing ones; V has rank k - 1
-    values, vectors = np.linalg.eigh(centred[:, :-1, :-1])
-    products = np.einsum("bki,bk->bi", vectors, centred[:, :-1, -1])[:, kept]
-    divisors = values[:, kept] + alpha
-    sure: Array = np.asarray((divisors > certain[:, None]).all(axis=1))
-    shares = products**2 / np.where(sure[:, None], divisors, 1.0)
-    distances = centred[:, -1, -1] - shares.sum(axis=1)
-    return np.where(sure, np.maximum(distances, 0.0), np.nan)
-
-
-def _by_singular_values(rows: Array, alphas: Sequence[float], n_components: int | None) -> Array:
-    """d^2 = |r - U U'r|^2 + sum_j lambda / (s_j^2 + lambda) (u_j'r)^2, of the kept components."""
-    centroid = rows[:, :-1].mean(axis=1, keepdims=True)
-    V, r = rows[:, :-1] - centroid, (rows[:, -1:] - centroid)[:, 0]
-    _, s, axes = np.linalg.svd(V, full_matrices=False)
-    least = max(V.shape[1:]) * _precision(np.float64)
-    kept = s > least * s[:, :1]
-    kept &= np.arange(s.shape[1]) < (n_components or s.shape[1])
-    coordinates = np.einsum("bjd,bd->bj", axes, r) * kept
-    rest = r - np.einsum("bj,bjd->bd", coordinates, axes)
-    outside = np.einsum("bd,bd->b", rest, rest)
-    squares = np.where(kept, s, 1.0) ** 2
-    shares = [np.sum(alpha / (squares + alpha) * coordinates**2, axis=1) for alpha in alphas]
-    return np.array([outside + share for share in shares])
-
-
-def hull_distances(local: LocalRows, k: int) -> Array:
-    """Squared distances of queries to the convex hulls of their neighbours.
-
-    Parameters
-    ----------
-    local : LocalRows
-        B pairs of a query and neighbours.
-    k : int
-        How many of the neighbours to use.
-
-    Returns
-    -------
-    distances : ndarray of shape (1, B)
-        In float64.
-    """
-    gram = local.gram(k, np.float64)  # (P) is no convex program where products are rounded more
-    to_query = gram[:, :-1, -1]
-    seen = gram[:, :-1, :-1] - to_query[:, :, None] - to_query[:, None, :] + gram[:, -1:, -1:]
-    distances: Array = nearest_in_hull(seen).squared_distances[None]
-    return distances
-
-
-# ------------------------------------------------------------------------------------------
-# The estimators
-# ------------------------------------------------------------------------------------------
 
 
 class NeighborCurve(NamedTuple):
@@ -433,7 +210,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
                 continue
             found = index.search(X, max(grid.n_neighbors), leave_out)
             self._measure(index, X, found, grid, distances[..., code], centroids[..., code])
-        return -_settled(distances, centroids[:, None], _precision(X.dtype) ** 0.75)
+        return -settled(distances, centroids[:, None], float(np.finfo(X.dtype).eps) ** 0.75)
 
     def _measure(
         self, index: NearestRows, X: Any, found: Array, grid: Grid, distances: Array,
@@ -592,14 +369,7 @@ def _stacked(first: Any, second: Any) -> Any:
     return np.concatenate([first, second])
 
 
-def _settled(distances: Array, centroids: Array, rounding: float) -> Array:
-    """Step 5: squared distances that are rounding become zero, or tell classes apart."""
-    least = rounding * centroids
-    zero = (distances <= least) & np.isfinite(distances)
-    several = zero.sum(axis=-1, keepdims=True) > 1
-    return np.where(zero, np.where(several, least, 0.0), distances)
-
-
+@constructor
 class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
     """Classes by the distance to the hyperplane through the nearest rows of each.
 
@@ -607,10 +377,10 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default 15
+    n_neighbors : int, default=15
         K, the number of neighbours in each class; of a smaller class all rows. 1 is the nearest
         neighbour rule.
-    alpha : float, default 0.0
+    alpha : float, default=0.0
         lambda, the penalty on leaving the centroid of the neighbours, in squared units of the
         features. 0 is the hyperplane itself, a large number the nearest centroid of K neighbours.
         With more neighbours than features it should be positive, as the hyperplane is then the
@@ -657,12 +427,9 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
     True
     """
 
-    def __init__(
-        self, n_neighbors: int = 15, *, alpha: float = 0.0, n_components: int | None = None
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.n_components = n_components
+    n_neighbors: int = positional(15)
+    alpha: float = 0.0
+    n_components: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -721,6 +488,7 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
         return self._curve(X, y, Grid(sizes, tuple(map(float, penalties))))
 
 
+@constructor
 class ConvexKNeighborsClassifier(_LocalNeighborsClassifier):
     """Classes by the distance to the convex hull of the nearest rows of each.
 
@@ -728,7 +496,7 @@ class ConvexKNeighborsClassifier(_LocalNeighborsClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default 20
+    n_neighbors : int, default=20
         K, the number of neighbours in each class; of a smaller class all rows. 1 is the nearest
         neighbour rule.
 
@@ -770,8 +538,7 @@ class ConvexKNeighborsClassifier(_LocalNeighborsClassifier):
     True
     """
 
-    def __init__(self, n_neighbors: int = 20) -> None:
-        self.n_neighbors = n_neighbors
+    n_neighbors: int = positional(20)
 
     def _distances(self, local: LocalRows, k: int, alphas: tuple[float, ...]) -> Array:
         return hull_distances(local, k)
@@ -813,58 +580,3 @@ def _sizes(n_neighbors: Any) -> tuple[int, ...]:
     for size in sizes:
         check_integer("n_neighbors", size)
     return tuple(map(int, sizes))
-
-
-# ------------------------------------------------------------------------------------------
-# Smaller reference sets
-# ------------------------------------------------------------------------------------------
-
-
-def reference_rows(*machines: Any) -> Array:
-    """Rows of the training data that are vectors of one of these machines (table 11.2).
-
-    Parameters
-    ----------
-    *machines : estimators
-        Fitted on the same rows, each with ``support_`` (an ``SVC``, kernel matching pursuit and
-        the other machines here whose vectors are training rows), with ``estimators_`` that have
-        it (``OneVsRestClassifier``), or a pipeline that ends in such a one.
-
-    Returns
-    -------
-    rows : ndarray of int
-        Row numbers, increasing.
-
-    Raises
-    ------
-    ValueError
-        If no machine is given or one does not know its rows.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from sklearn.svm import SVC
-    >>> from pursuit import HyperplaneKNeighborsClassifier, reference_rows
-    >>> X, y = load_digits(return_X_y=True)
-    >>> rows = reference_rows(SVC(C=10).fit(X[:1000], y[:1000]))
-    >>> model = HyperplaneKNeighborsClassifier(10, alpha=30.0).fit(X[rows], y[rows])
-    >>> len(rows) < 600, bool(model.score(X[1000:], y[1000:]) > 0.96)
-    (True, True)
-    """
-    if not machines:
-        raise ValueError("machines must hold at least one fitted machine")
-    return np.unique(np.concatenate([_support(machine) for machine in machines]))
-
-
-def _support(machine: Any) -> Array:
-    """Rows behind the vectors of one machine."""
-    if isinstance(machine, Pipeline):
-        machine = machine[-1]
-    check_is_fitted(machine)
-    if hasattr(machine, "support_"):
-        return np.asarray(machine.support_)
-    if hasattr(machine, "estimators_"):
-        return reference_rows(*machine.estimators_)
-    raise ValueError(
-        f"{type(machine).__name__} has no support_: its vectors are no rows of the training data"
-    )
