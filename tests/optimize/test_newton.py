@@ -91,7 +91,7 @@ def problem_of(name, n_outputs=1, alpha=0.0, intercept=True, n_columns=6, n_rows
 
 def objective(problem, x):
     """J and its gradient, written out, for x flat: theta and beta."""
-    loss, Y, w, Q = problem.loss, problem.targets, problem.weights, problem.columns.matrix
+    loss, Y, w, Q = problem.loss, problem.targets, problem.weights, problem.columns.toarray()
     n = Q.shape[1]
     x = x.reshape(-1, Y.shape[1])
     beta = x[n] if problem.intercept else np.zeros(Y.shape[1])
@@ -154,7 +154,7 @@ def test_minimum_is_that_of_scipy(name, n_outputs, alpha, intercept, minimise):
         starts = [ours, np.zeros_like(ours)] if problem.loss.convex else [ours]
         assert reached <= lowest(problem, *starts) * (1.0 + 1e-8)
     # What comes with the point belongs to it.
-    outputs = problem.offset + problem.columns.matrix @ ours[:-1] + ours[-1]
+    outputs = problem.offset + problem.columns.toarray() @ ours[:-1] + ours[-1]
     assert_allclose(minimum.outputs, outputs, rtol=1e-9, atol=1e-9)
     data = problem.weights @ problem.loss.value(problem.targets, outputs).reshape(70, -1)
     assert_allclose(minimum.data_loss, data.sum(), rtol=1e-9)

@@ -70,6 +70,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from pursuit._typing import Array
 from pursuit._validation import check_integer, check_real, check_weights, read_data
 from pursuit._warnings import warn
+from pursuit.base.parameters import constructor, positional
 from pursuit.bounds import cca_bound
 from pursuit.decomposition._landmarks import check_definite
 from pursuit.expansion.basis_functions import Atoms
@@ -374,6 +375,7 @@ def _view_axes(view: Deflation, weights: Array, axes: Array) -> ViewAxes:
     return ViewAxes(picks, coefficients, intercept, V.T @ axes + intercept)
 
 
+@constructor
 class SparseKernelCCA(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, BaseEstimator
 ):
@@ -462,34 +464,18 @@ class SparseKernelCCA(
     ((500, 2), True)
     """
 
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        n_basis: int = 100,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: Any = None,
-        alpha: float = 1e-3,
-        n_candidates: int | None = None,
-        error_tolerance: float = 1.0,
-        delta: float = 0.05,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_basis = n_basis
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.n_candidates = n_candidates
-        self.error_tolerance = error_tolerance
-        self.delta = delta
-        self.random_state = random_state
+    n_components: int = positional(default=10)
+    n_basis: int = 100
+    kernel: Any = "rbf"
+    gamma: Any = "scale"
+    degree: Any = 3
+    coef0: Any = 1
+    kernel_params: Any = None
+    alpha: float = 0.001
+    n_candidates: int | None = None
+    error_tolerance: float = 1.0
+    delta: float = 0.05
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is accepted, y is needed; a precomputed kernel of X makes it pairwise."""

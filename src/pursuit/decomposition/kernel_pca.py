@@ -53,6 +53,7 @@ from pursuit._validation import (
     check_real,
     read_data,
 )
+from pursuit.base.parameters import constructor, positional
 from pursuit.bounds import compression_bound
 from pursuit.decomposition._landmarks import (
     LandmarkProblem,
@@ -172,6 +173,7 @@ def _by_bound(deflation: Deflation, rule: Rule, delta: float) -> int:
             return int(terms.argmin()) + 1 if len(terms) else 0
 
 
+@constructor
 class SparseKernelPCA(LandmarkTransformer):
     """Kernel principal components in the span of few training rows.
 
@@ -253,36 +255,19 @@ class SparseKernelPCA(LandmarkTransformer):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | str = 100,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        selection: Any = "rayleigh",
-        n_candidates: int | None = None,
-        center: bool = False,
-        fit_inverse_transform: bool = False,
-        alpha: float = 1e-3,
-        delta: float = 0.05,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.selection = selection
-        self.n_candidates = n_candidates
-        self.center = center
-        self.fit_inverse_transform = fit_inverse_transform
-        self.alpha = alpha
-        self.delta = delta
-        self.random_state = random_state
+    n_components: int | str = positional(default=100)
+    kernel: Any = "rbf"
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: Mapping[str, Any] | None = None
+    selection: Any = "rayleigh"
+    n_candidates: int | None = None
+    center: bool = False
+    fit_inverse_transform: bool = False
+    alpha: float = 0.001
+    delta: float = 0.05
+    random_state: Any = None
 
     def _kernel_numbers(self) -> dict[str, Any]:
         return {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}

@@ -39,6 +39,7 @@ from pursuit._validation import (
     read_data,
     signed_targets,
 )
+from pursuit.base.parameters import constructor, positional
 from pursuit.decomposition._landmarks import (
     LandmarkProblem,
     LandmarkTransformer,
@@ -56,6 +57,7 @@ __all__ = ["GreedyNystroem"]
 SMALLEST_VARIANCE = 1e-12
 
 
+@constructor
 class GreedyNystroem(LandmarkTransformer):
     """Features whose inner products approximate a kernel, with landmarks chosen well.
 
@@ -138,32 +140,17 @@ class GreedyNystroem(LandmarkTransformer):
 
     _further_selections = ("kmeans", "supervised")
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        gamma: float | str | None = None,
-        coef0: float | None = None,
-        degree: float | None = None,
-        kernel_params: Mapping[str, Any] | None = None,
-        n_components: int = 100,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        selection: Any = "rayleigh",
-        n_candidates: int | float | None = None,
-        target_type: str = "auto",
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.degree = degree
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.selection = selection
-        self.n_candidates = n_candidates
-        self.target_type = target_type
+    kernel: Any = positional(default="rbf")
+    gamma: float | str | None = None
+    coef0: float | None = None
+    degree: float | None = None
+    kernel_params: Mapping[str, Any] | None = None
+    n_components: int = 100
+    random_state: Any = None
+    n_jobs: int | None = None
+    selection: Any = "rayleigh"
+    n_candidates: int | float | None = None
+    target_type: str = "auto"
 
     def __sklearn_tags__(self) -> Any:
         """Supervised selection needs targets."""

@@ -7,6 +7,7 @@ vision can tell apart; classes also differ in markers.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ CLASS_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00
 CLASS_MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # fewer than colours: 56 different pairs
 
 
+@dataclass(eq=False, repr=False)
 class SupportDisplay:
     """A fitted function of two features, the training points and the chosen ones.
 
@@ -83,26 +85,14 @@ class SupportDisplay:
     >>> plt.show()
     """
 
-    def __init__(
-        self,
-        *,
-        xx0: Any,
-        xx1: Any,
-        response: Any,
-        X: Any,
-        y: Any,
-        support_vectors: Any,
-        dual_coef: Any,
-        classes: Any = None,
-    ) -> None:
-        self.xx0 = xx0
-        self.xx1 = xx1
-        self.response = response
-        self.X = X
-        self.y = y
-        self.support_vectors = support_vectors
-        self.dual_coef = dual_coef
-        self.classes = classes
+    xx0: Any = field(kw_only=True)
+    xx1: Any = field(kw_only=True)
+    response: Any = field(kw_only=True)
+    X: Any = field(kw_only=True)
+    y: Any = field(kw_only=True)
+    support_vectors: Any = field(kw_only=True)
+    dual_coef: Any = field(kw_only=True)
+    classes: Any = field(kw_only=True, default=None)
 
     @classmethod
     def from_estimator(

@@ -6,6 +6,7 @@ matplotlib is imported when something is drawn.
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = ["DensityDisplay"]
 N_SHADES, REACH = 24, 12.0
 
 
+@dataclass(eq=False, repr=False)
 class DensityDisplay:
     """The density of two features and the points it comes from.
 
@@ -71,14 +73,11 @@ class DensityDisplay:
     >>> plt.show()
     """
 
-    def __init__(
-        self, *, xx0: Any, xx1: Any, log_density: Any, X: Any, name: str | None = None
-    ) -> None:
-        self.xx0 = xx0
-        self.xx1 = xx1
-        self.log_density = log_density
-        self.X = X
-        self.name = name
+    xx0: Any = field(kw_only=True)
+    xx1: Any = field(kw_only=True)
+    log_density: Any = field(kw_only=True)
+    X: Any = field(kw_only=True)
+    name: str | None = field(kw_only=True, default=None)
 
     @classmethod
     def from_estimator(

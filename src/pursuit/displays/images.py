@@ -5,6 +5,7 @@ matplotlib is imported when something is drawn.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["VectorImageDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class VectorImageDisplay:
     """Expansion vectors as images with their coefficients (figure 1 of Wu et al. 2005).
 
@@ -60,10 +62,9 @@ class VectorImageDisplay:
     >>> plt.show()
     """
 
-    def __init__(self, *, images: Any, titles: Any, name: str | None = None) -> None:
-        self.images = images
-        self.titles = titles
-        self.name = name
+    images: Any = field(kw_only=True)
+    titles: Any = field(kw_only=True)
+    name: str | None = field(kw_only=True, default=None)
 
     @classmethod
     def from_estimator(

@@ -11,6 +11,7 @@ apart; lines also differ in dashes.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -44,6 +45,7 @@ BOUND_LINES = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class PursuitPathDisplay:
     """Loss against the number of kernel functions.
 
@@ -96,26 +98,14 @@ class PursuitPathDisplay:
 
     loss_name = "Mean squared error"
 
-    def __init__(
-        self,
-        *,
-        train_loss: Any = None,
-        validation_loss: Any = None,
-        leave_one_out_loss: Any = None,
-        test_loss: Any = None,
-        fold_losses: Any = None,
-        n_iter: int | None = None,
-        n_components: int | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.train_loss = train_loss
-        self.validation_loss = validation_loss
-        self.leave_one_out_loss = leave_one_out_loss
-        self.test_loss = test_loss
-        self.fold_losses = fold_losses
-        self.n_iter = n_iter
-        self.n_components = n_components
-        self.name = name
+    train_loss: Any = field(kw_only=True, default=None)
+    validation_loss: Any = field(kw_only=True, default=None)
+    leave_one_out_loss: Any = field(kw_only=True, default=None)
+    test_loss: Any = field(kw_only=True, default=None)
+    fold_losses: Any = field(kw_only=True, default=None)
+    n_iter: int | None = field(kw_only=True, default=None)
+    n_components: int | None = field(kw_only=True, default=None)
+    name: str | None = field(kw_only=True, default=None)
 
     @classmethod
     def from_estimator(
@@ -239,6 +229,7 @@ class PursuitPathDisplay:
         )
 
 
+@dataclass(eq=False, repr=False)
 class BoundDisplay:
     """A bound on the expected loss, and losses, against the number of vectors.
 
@@ -287,13 +278,10 @@ class BoundDisplay:
 
     loss_name, step_name = "Loss", "Number of vectors"
 
-    def __init__(
-        self, *, bound: Any, train_loss: Any = None, test_loss: Any = None, name: str | None = None
-    ) -> None:
-        self.bound = bound
-        self.train_loss = train_loss
-        self.test_loss = test_loss
-        self.name = name
+    bound: Any = field(kw_only=True)
+    train_loss: Any = field(kw_only=True, default=None)
+    test_loss: Any = field(kw_only=True, default=None)
+    name: str | None = field(kw_only=True, default=None)
 
     @classmethod
     def from_estimator(

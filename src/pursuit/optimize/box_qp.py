@@ -219,51 +219,53 @@ class _Interior:
 
     def step(self) -> None:
         """Predict, correct, move."""
-        lower_slack, upper_slack, mu = self.lower_slack, self.upper_slack, self.mu
-        damped = self.hessian.copy()
-        damped[np.diag_indices_from(damped)] += (
-            self.lower_multipliers / lower_slack + self.upper_multipliers / upper_slack
-        )
-        factor = _factor(damped)
-        r = self.slope + self.hessian @ self.x
-
-        def towards(target: float, low: Array, high: Array) -> tuple[Array, Array, Array]:
-            right = (target - low) / lower_slack - (target - high) / upper_slack - r
-            dx = np.asarray(cho_solve((factor, False), right, check_finite=False))
-            dup = (
-                target - low - self.lower_multipliers * dx
-            ) / lower_slack - self.lower_multipliers
-            ddown = (
-                target - high + self.upper_multipliers * dx
-            ) / upper_slack - self.upper_multipliers
-            return (
-                dx,
-                np.where(self.lower_multipliers > 0, dup, 0.0),
-                np.where(self.upper_multipliers > 0, ddown, 0.0),
-            )
-
+        mu = self.mu
+        factor = self._damped_factor()
         nothing = np.zeros_like(self.x)
-        dx, dup, ddown = towards(0.0, nothing, nothing)
-        primal = min(_longest_step(lower_slack, dx), _longest_step(upper_slack, -dx))
-        dual = min(
-            _longest_step(self.lower_multipliers, dup), _longest_step(self.upper_multipliers, ddown)
-        )
+        dx, dup, ddown = self._towards(factor, 0.0, nothing, nothing)
+        primal, dual = self._longest_steps(dx, dup, ddown)
         ahead = self._mean(
             self.x + primal * dx,
             self.lower_multipliers + dual * dup,
             self.upper_multipliers + dual * ddown,
         )
         centring = (max(ahead, 0.0) / mu) ** 3 if mu > 0.0 else 0.0
-        dx, dup, ddown = towards(centring * mu, dx * dup, -dx * ddown)
-        primal = MOST_OF_THE_WAY * min(
-            _longest_step(lower_slack, dx), _longest_step(upper_slack, -dx)
+        dx, dup, ddown = self._towards(factor, centring * mu, dx * dup, -dx * ddown)
+        primal, dual = self._longest_steps(dx, dup, ddown)
+        self.x = self.x + min(MOST_OF_THE_WAY * primal, 1.0) * dx
+        dual = min(MOST_OF_THE_WAY * dual, 1.0)
+        self.lower_multipliers = self.lower_multipliers + dual * dup
+        self.upper_multipliers = self.upper_multipliers + dual * ddown
+
+    def _damped_factor(self) -> Array:
+        """Cholesky factor of the Hessian with the pull of the bounds on its diagonal."""
+        damped = self.hessian.copy()
+        damped[np.diag_indices_from(damped)] += (
+            self.lower_multipliers / self.lower_slack + self.upper_multipliers / self.upper_slack
         )
-        dual = MOST_OF_THE_WAY * min(
-            _longest_step(self.lower_multipliers, dup), _longest_step(self.upper_multipliers, ddown)
+        return _factor(damped)
+
+    def _towards(
+        self, factor: Array, target: float, low: Array, high: Array
+    ) -> tuple[Array, Array, Array]:
+        """Changes of x and of the multipliers that bring every product to the target."""
+        lower, upper = self.lower_multipliers, self.upper_multipliers
+        r = self.slope + self.hessian @ self.x
+        right = (target - low) / self.lower_slack - (target - high) / self.upper_slack - r
+        dx = np.asarray(cho_solve((factor, False), right, check_finite=False))
+        dup = (target - low - lower * dx) / self.lower_slack - lower
+        ddown = (target - high + upper * dx) / self.upper_slack - upper
+        return dx, np.where(lower > 0, dup, 0.0), np.where(upper > 0, ddown, 0.0)
+
+    def _longest_steps(self, dx: Array, dup: Array, ddown: Array) -> tuple[float, float]:
+        """How far x and the multipliers may go."""
+        return (
+            min(_longest_step(self.lower_slack, dx), _longest_step(self.upper_slack, -dx)),
+            min(
+                _longest_step(self.lower_multipliers, dup),
+                _longest_step(self.upper_multipliers, ddown),
+            ),
         )
-        self.x = self.x + min(primal, 1.0) * dx
-        self.lower_multipliers = self.lower_multipliers + min(dual, 1.0) * dup
-        self.upper_multipliers = self.upper_multipliers + min(dual, 1.0) * ddown
 
 
 def _longest_step(values: Array, changes: Array) -> float:

@@ -50,6 +50,7 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_integer, check_real
 from pursuit._warnings import warn
 from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
+from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.probabilities import probabilities
 from pursuit.linalg import blocks
@@ -211,6 +212,7 @@ def _joined(paths: list[list[float]]) -> Array:
     return starts + np.concatenate([[0.0], np.cumsum(np.concatenate(rises))])
 
 
+@constructor
 class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, ExpansionClassifier):
     """Classes from few kernel functions, chosen by the marginal likelihood.
 
@@ -296,30 +298,16 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, Expansio
     (True, True)
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        fit_intercept: bool = True,
-        max_iter: int = 5000,
-        tol: float = 1e-3,
-        class_weight: Mapping[Any, float] | str | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.class_weight = class_weight
+    n_components: int | None = positional(default=None)
+    kernel: Any = "rbf"
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: Mapping[str, Any] | None = None
+    fit_intercept: bool = True
+    max_iter: int = 5000
+    tol: float = 0.001
+    class_weight: Mapping[Any, float] | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose functions and their weights.
@@ -381,6 +369,7 @@ def _softmax_values(outputs: Array) -> Array:
     return np.asarray(log_expit(outputs) + 1e-14 * np.maximum(outputs - 30.0, 0.0))
 
 
+@constructor
 class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionRegressor):
     """Numbers, with an error band, from few kernel functions, chosen by the marginal likelihood.
 
@@ -467,28 +456,15 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
     (True, 0.01, [0.1, 0.1])
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        fit_intercept: bool = True,
-        max_iter: int = 5000,
-        tol: float = 1e-3,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
+    n_components: int | None = positional(default=None)
+    kernel: Any = "rbf"
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: Mapping[str, Any] | None = None
+    fit_intercept: bool = True
+    max_iter: int = 5000
+    tol: float = 0.001
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose functions, their weights and the variance of the noise.

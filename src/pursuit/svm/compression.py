@@ -142,10 +142,8 @@ def compress(
 
 
 def _rows(X: Any, rows: Array) -> Any:
-    """Some samples of a data frame, a matrix or a list."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+    """Some samples of a data frame or a matrix."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 @constructor
@@ -173,7 +171,7 @@ class _Compressed(ExpansionEstimator):
 
     def _fit_and_compress(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_parameters()
-        X = summed(X)
+        X = summed(X if hasattr(X, "shape") else np.asarray(X))
         original = self._default() if self.estimator is None else clone(self.estimator)
         if getattr(original, "random_state", 0) is None:
             original.random_state = 0  # LIBSVM would draw its seed from NumPy's global state
@@ -182,11 +180,11 @@ class _Compressed(ExpansionEstimator):
             if not has_fit_parameter(original, "sample_weight"):
                 name = type(original).__name__
                 raise ValueError(f"sample_weight: {name} does not take it")
-            weights = check_weights(sample_weight, X.shape[0] if hasattr(X, "shape") else len(X))
+            weights = check_weights(sample_weight, X.shape[0])
             if not weights.all():
                 used = np.flatnonzero(weights)
                 X, weights = _rows(X, used), weights[used]
-                y = None if y is None else _rows(y, used)
+                y = None if y is None else np.asarray(y)[used]
             arguments["sample_weight"] = sample_weight = weights
         original.fit(X, y, **arguments)
         machine = read_kernel_model(original)
