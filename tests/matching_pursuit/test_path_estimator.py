@@ -301,7 +301,8 @@ def test_a_loss_as_an_object_is_its_name():
     for kind, loss in (("classifier", "log_loss"), ("regressor", "huber")):
         assert_equal_models(fitted(kind, loss), fitted(kind, LOSSES[loss]), rtol=1e-14)
     assert fitted("regressor", Huber(2.0)).loss_ == Huber(2.0)
-    assert isinstance(fitted("regressor", "huber").loss_.delta, float)
+    # Two targets, and a scale for each.
+    assert len(fitted("regressor", "huber").loss_.delta) == 2
     assert fitted("regressor", "huber").loss == "huber"
 
 

@@ -267,7 +267,7 @@ def test_columns_are_a_matrix(rng):
     columns = DesignMatrix(None, Q)
     assert len(columns) == 5
     theta, values = rng.normal(size=(5, 3)), rng.normal(size=(20, 3))
-    assert_allclose(columns.times(theta), Q @ theta)
+    assert_allclose(columns.matvec(theta), Q @ theta)
     assert_allclose(columns.rmatvec(values), Q.T @ values)
     weights = rng.normal(size=20)
     positive = np.abs(weights)
@@ -317,15 +317,16 @@ def test_factors_of_an_earlier_point_are_renewed_before_the_end():
     outputs = problem.offset + problem.matvec(x)
     before = problem.data_loss(outputs)
     slope = newton._slope(problem, x, outputs)
+    least = 2.0 * newton.SMALL_DECREMENT * before
     model = Stub(minimum.point)
-    taken, damping = newton._damped_step(model, slope, 0.0, problem, x, outputs, before, 0.0)
+    taken, damping = newton._damped_step(model, slope, 0.0, problem, x, outputs, before, least)
     assert_allclose(taken[0], minimum.point)
     assert_allclose(taken[2], minimum.data_loss)
     assert model.dampings == [0.0, 0.0]
     assert damping == 0.0
     # With nothing to renew a small step is the end.
     model.share, model.renew = 1e-12, lambda: False
-    taken, _ = newton._damped_step(model, slope, 0.0, problem, x, outputs, before, 0.0)
+    taken, _ = newton._damped_step(model, slope, 0.0, problem, x, outputs, before, least)
     assert taken is None
 
 

@@ -239,12 +239,13 @@ def test_save_and_load(name, tmp_path):
 def test_a_weight_counts_rows(multi_class):
     counts = np.arange(60) % 3
     init = P.X[20:26] + 0.1
-    options = {"multi_class": multi_class, "init": init, "tol": 1e-5}
+    # Later steps lead rounding to one or the other of many minima.
+    options = {"multi_class": multi_class, "init": init, "tol": 1e-5, "max_iter": 20}
     whole = classifier(weights=counts, **options)
     twice = SparseLargeMarginClassifier(6, C=3.0, gamma=GAMMA, **options)
     twice.fit(np.repeat(P.X, counts, axis=0), np.repeat(P.labels, counts))
     assert_allclose(whole.objective_path_[0], twice.objective_path_[0], rtol=1e-6)
-    assert_allclose(whole.objective_, twice.objective_, rtol=2e-3)
+    assert_allclose(whole.objective_, twice.objective_, rtol=1e-5)
     agree = whole.predict(P.X) == twice.predict(P.X)
     assert agree.mean() > 0.95
 
