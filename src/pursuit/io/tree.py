@@ -68,6 +68,12 @@ CLASSES = {
     "CompressedOutlierDetector": "pursuit.svm.compression",
     "CompressedRegressor": "pursuit.svm.compression",
     "SparseLargeMarginClassifier": "pursuit.svm.sparse_large_margin",
+    "SparseKernelClassifier": "pursuit.moving_vectors.estimators",
+    "SparseKernelRegressor": "pursuit.moving_vectors.estimators",
+    "KernelMetric": "pursuit.moving_vectors.kernel_metric",
+    "SparseOneClass": "pursuit.moving_vectors.one_class",
+    "ProjectedAtoms": "pursuit.moving_vectors.projected",
+    "Hinge": "pursuit.optimize.variable_projection",
     "ConvexNetworkClassifier": "pursuit.convex_network.convex_network",
     "HyperplaneKNeighborsClassifier": "pursuit.neighbors.classifiers",
     "ConvexKNeighborsClassifier": "pursuit.neighbors.classifiers",
@@ -368,6 +374,11 @@ def _decode_csr(decoder: Decoder, node: Node) -> Any:
     return decoder.matrices[key]
 
 
+def _is_plain(cls: type[Any]) -> bool:
+    """Tell a plain value from an estimator, whose constructor may be that of a dataclass."""
+    return is_dataclass(cls) and not issubclass(cls, BaseEstimator)
+
+
 def _encode_value(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
     names = [field.name for field in fields(value) if field.init]
     nodes = {name: encoder.encode(getattr(value, name), f"{where}.{name}") for name in names}
@@ -376,7 +387,7 @@ def _encode_value(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
 
 def _decode_value(decoder: Decoder, node: Node) -> Any:
     cls = _class(node["class"])
-    if not is_dataclass(cls):
+    if not _is_plain(cls):
         raise ModelFileError(f"is damaged: {node['class']} is not a plain value")
     return cls(**decoder.decode_items(node["fields"]))
 
@@ -435,7 +446,7 @@ _CODECS = (
     ),
     _Codec(
         "value",
-        lambda value: is_dataclass(value) and is_ours(value),
+        lambda value: _is_plain(type(value)) and is_ours(value),
         _encode_value,
         _decode_value,
     ),

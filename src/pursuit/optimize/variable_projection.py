@@ -56,7 +56,19 @@ from pursuit.losses import Loss, MarginLoss
 from pursuit.optimize.coefficients import Coefficients, Targets, best_coefficients
 from pursuit.optimize.svm import MarginSolution, solve_on_vectors
 
-__all__ = ["Descent", "Hinge", "Place", "Problem", "Step", "Table", "descend", "energy"]
+__all__ = [
+    "Descent",
+    "Free",
+    "Hinge",
+    "Place",
+    "Problem",
+    "Step",
+    "Table",
+    "descend",
+    "energy",
+    "kernel_values",
+    "slopes",
+]
 
 # The diagonal of K_z is multiplied by one plus this, by the type of the products.
 JITTER = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-8}
@@ -134,7 +146,7 @@ class Table:
         shifted = np.subtract(part, self.origin, dtype=np.float64)
         if self.scale is not None:
             shifted = shifted * self.scale if self.scale.ndim == 1 else shifted @ self.scale
-        return shifted.astype(self.dtype, copy=False)
+        return np.asarray(shifted, dtype=self.dtype)
 
 
 class Problem(NamedTuple):
@@ -198,7 +210,7 @@ class _BlockValues:
 
     def __init__(self, table: Table, place: Place) -> None:
         self.table, self.place = table, place
-        (self.n_rows, d), (self.n_vectors, p) = table.shape, place.Z.shape
+        (self.n_rows, d), self.n_vectors = table.shape, len(place.Z)
         self.Z = place.Z.astype(table.dtype)
         entries = self.n_rows * max(self.n_vectors, 1)
         keep = blocks.fits(KEPT_SHARE * table.dtype.itemsize * entries)
@@ -223,7 +235,7 @@ class _BlockValues:
         """Kernel values of some rows."""
         if self.kept is not None and self.filled:
             return self.kept[span]
-        values = _kernel_values(self.place.kernel, self.rows(span)[1], self.Z)
+        values = kernel_values(self.place.kernel, self.rows(span)[1], self.Z)
         if self.kept is not None:
             self.kept[span] = values
         return values
@@ -259,7 +271,7 @@ class _BlockValues:
         self._run(work)
 
 
-def _kernel_values(kernel: Kernel, U: Array, Z: Array) -> Array:
+def kernel_values(kernel: Kernel, U: Array, Z: Array) -> Array:
     """K(u, z) in the type of U; a Gaussian by one product and one exponential."""
     if not isinstance(kernel, RBF):
         return kernel(U.astype(np.float64), Z.astype(np.float64)).astype(U.dtype, copy=False)
@@ -283,7 +295,7 @@ class _Slopes(NamedTuple):
     U: Array | None
 
 
-def _slopes(
+def slopes(
     place: Place, weights: Array, K: Array, U: Array, *, wanted: tuple[bool, bool]
 ) -> _Slopes:
     """Slopes of sum(weights * K(U, Z)); `wanted` are those in gamma and in U."""
@@ -317,7 +329,10 @@ def _slopes_of_any_kernel(
         raise ValueError(f"kernel: {kernel} has no derivative in its vectors") from None
     in_gamma = 0.0
     if wanted[0]:
-        above, below = with_gamma(kernel, np.exp(GAMMA_STEP)), with_gamma(kernel, np.exp(-GAMMA_STEP))
+        above, below = (
+            with_gamma(kernel, np.exp(GAMMA_STEP)),
+            with_gamma(kernel, np.exp(-GAMMA_STEP)),
+        )
         in_gamma = float((weights * (above(U, Z) - below(U, Z))).sum()) / (2.0 * GAMMA_STEP)
     return _Slopes(in_Z, in_gamma, in_U)
 
@@ -331,7 +346,7 @@ def _jittered(gram: Array, jitter: float) -> Array:
     """The matrix with its diagonal times 1 + jitter; a zero becomes the unit of that."""
     diagonal = gram.diagonal()
     floor = jitter * (float(np.abs(diagonal).max(initial=0.0)) or 1.0)
-    return gram + np.diag(np.where(diagonal > 0, jitter * diagonal, floor))
+    return np.asarray(gram + np.diag(np.where(diagonal > 0, jitter * diagonal, floor)))
 
 
 def energy(
@@ -371,7 +386,7 @@ def energy(
     >>> problem = Problem(rows, np.array([[1.0], [-1.0], [1.0]]), np.ones(3), SquaredError())
     >>> step = energy(problem, Place(RBF(1.0), X[:2]))
     >>> round(step.value, 4), step.Z.round(4).tolist()
-    (1.5837, [[-0.1567], [0.7316]])
+    (1.6313, [[0.0892], [0.8391]])
     """
     values = _BlockValues(problem.table, place)
     dtype = problem.table.dtype
@@ -383,7 +398,7 @@ def energy(
         (found, G), machines = _inner(problem, gram, last, values), None
     wanted = (learn_gamma, place.A is not None)
     B = found.B
-    inner = _slopes(
+    inner = slopes(
         place, _jittered(B @ B.T, JITTER[dtype]), plain, place.Z, wanted=(learn_gamma, False)
     )
     in_Z, in_gamma, in_A = _outer_slopes(values, B, G, wanted)
@@ -402,11 +417,11 @@ def _inner(
     G = np.empty(Y.shape)
     B = found.B.astype(table.dtype)
 
-    def slopes(rows: slice, block: Array) -> None:
+    def pull(rows: slice, block: Array) -> None:
         F = (block @ B).astype(np.float64) + found.b
         G[rows] = weights[rows, None] * loss.gradient(Y[rows], F)
 
-    values.each(slopes)
+    values.each(pull)
     return found, G
 
 
@@ -431,12 +446,12 @@ def _outer_slopes(
 
     def part(span: slice, K: Array) -> tuple[Any, ...]:
         X, U = values.rows(span)
-        slopes = _slopes(place, G[span].astype(X.dtype) @ coefficients, K, U, wanted=wanted)
-        if slopes.U is None:
-            return slopes.Z, slopes.log_gamma
+        found = slopes(place, G[span].astype(X.dtype) @ coefficients, K, U, wanted=wanted)
+        if found.U is None:
+            return found.Z, found.log_gamma
         one = place.A is not None and place.A.ndim == 1
-        in_A = (X * slopes.U).sum(axis=0) if one else X.T @ slopes.U
-        return slopes.Z, slopes.log_gamma, in_A.astype(np.float64)
+        in_A = (X * found.U).sum(axis=0) if one else X.T @ found.U
+        return found.Z, found.log_gamma, in_A.astype(np.float64)
 
     in_Z, in_gamma, *rest = values.sum(part)
     return in_Z, in_gamma, rest[0] if rest else None
