@@ -9,7 +9,7 @@ ESTIMATORS = [
     SparseKernelClassifier(5, max_iter=5, random_state=0),
     SparseKernelClassifier(3, metric=2, early_stopping=True, max_iter=5, random_state=0),
     SparseKernelRegressor(5, max_iter=5, random_state=0),
-    KernelMetric(n_components=2, n_rounds=1, random_state=0),
+    KernelMetric(n_components=2, n_rounds=0, random_state=0),
     SparseOneClass(3, max_iter=3, random_state=0),
 ]
 WEIGHTED = (

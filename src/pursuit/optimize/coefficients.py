@@ -165,11 +165,12 @@ class _Newton:
         shape = (len(gram) + 1, self.Y.shape[1])
         self.point = np.zeros(shape) if start is None else np.vstack([start.B, start.b])
         self.curvature = None if start is None else start.curvature
+        self.cold = start is None and isinstance(self.loss, ResidualLoss)
 
     def run(self, tol: float) -> Coefficients:
         """Steps until Newton's decrement is below `tol` times J."""
         outputs = self.outputs(self.point)
-        J, chords = self.objective(self.point, outputs), False
+        J, chords = self.objective(self.point, outputs), self.cold
         for _ in range(MOST_STEPS):
             slope = self.slope(outputs)
             product, diagonal = self._curvature(outputs, chords)
@@ -227,7 +228,7 @@ class _Newton:
             coupled = self.loss.curvature_product(self.Y, F)
             return lambda V: w * coupled(V), w * np.maximum(P * (1.0 - P), 0.0)
         D = self.loss.curvature(self.Y, F)
-        if chords:
+        if chords or (isinstance(self.loss, ResidualLoss) and not D.any(axis=0).all()):
             r = F - self.Y
             rise = self.loss.gradient(self.Y, F) - self.loss.gradient(self.Y, self.Y)
             D = np.where(np.abs(r) > 1e-12, rise / np.where(r == 0.0, 1.0, r), D)
