@@ -36,7 +36,16 @@ from pursuit.optimize.variable_projection import (
     descend,
 )
 
-__all__ = ["Plan", "chosen_rows", "cluster_centres", "move", "origin", "precision", "spread"]
+__all__ = [
+    "Plan",
+    "chosen_rows",
+    "cluster_centres",
+    "move",
+    "origin",
+    "precision",
+    "spread",
+    "varying",
+]
 
 # A part of the rows is used first where there are more rows than this many times the part.
 WORTH_A_PART = 1.5
@@ -96,6 +105,19 @@ def origin(kernel: Kernel, samples: Samples) -> Array:
         part = samples.X[start : start + 4096] - first
         total += shares[start : start + 4096] @ part
     return np.asarray(first + total)
+
+
+def varying(kernel: Kernel, X: Any) -> Array | None:
+    """Columns that are not constant, where a kernel of differences may do without the others."""
+    if not shift_invariant(kernel):
+        return None
+    if sparse.issparse(X):
+        varies = np.asarray((X.max(axis=0) - X.min(axis=0)).todense()).ravel() != 0
+    else:
+        varies = np.ptp(X[:1], axis=0) != 0
+        for start in range(0, X.shape[0], 4096):
+            varies |= (X[start : start + 4096] != X[0]).any(axis=0)
+    return None if varies.all() or not varies.any() else np.flatnonzero(varies)
 
 
 def precision(kernel: Kernel, samples: Samples, n_vectors: int, centre: Array) -> Any:

@@ -32,6 +32,7 @@ from pursuit.moving_vectors.descent import (
     origin,
     precision,
     shift_invariant,
+    varying,
 )
 from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
 from pursuit.moving_vectors.projected import ProjectedAtoms, mapped
@@ -71,12 +72,31 @@ class Setting(NamedTuple):
         A map that stays as it is.
     A : ndarray or None
         A map that moves with the vectors.
+    columns : ndarray of int or None
+        Those that are not constant, where there is no map.
     """
 
     kernel: Kernel
     centre: Array
     scale: Array | None
     A: Array | None
+    columns: Array | None = None
+
+    def searched(self, Z: Array) -> Array:
+        """Vectors in the coordinates of the search, from those of X."""
+        scale = self.scale if self.A is None else self.A
+        if scale is not None:
+            return np.asarray(mapped(Z, scale) - mapped(self.centre[None], scale))
+        shifted = np.asarray(Z, dtype=np.float64) - self.centre
+        return shifted if self.columns is None else shifted[:, self.columns]
+
+    def unsearched(self, Z: Array) -> Array:
+        """Vectors in the coordinates of X, where there is no map."""
+        if self.columns is None:
+            return np.asarray(Z + self.centre)
+        whole = np.tile(self.centre, (len(Z), 1))
+        whole[:, self.columns] += Z
+        return whole
 
 
 @constructor
@@ -94,7 +114,7 @@ class MovingVectors(KernelParameters, Predictor):
     validation_fraction: float = 0.1
     n_iter_no_change: int = 5
     scoring: Any = None
-    max_iter: int = 50
+    max_iter: int = 80
     tol: float = 1e-4
     warm_start: bool = False
     random_state: Any = None
@@ -206,11 +226,11 @@ class MovingVectors(KernelParameters, Predictor):
         if self._continues():
             scale = getattr(self.expansion_.atoms, "scale", None)
             moving = isinstance(self.metric, int) and scale is not None
-            return Setting(
-                self.kernel_ or kernel, centre, None if moving else scale, scale if moving else None
-            )
+            kept, moved = (None, scale) if moving else (scale, None)
+            columns = varying(kernel, samples.X) if scale is None else None
+            return Setting(self.kernel_ or kernel, centre, kept, moved, columns)
         if self.metric is None:
-            return Setting(kernel, centre, None, None)
+            return Setting(kernel, centre, None, None, varying(kernel, samples.X))
         if not shift_invariant(kernel):
             raise ValueError(f"metric={self.metric!r} needs the rbf or the laplacian kernel")
         plain = Setting(kernel, centre, None, None)
@@ -227,7 +247,8 @@ class MovingVectors(KernelParameters, Predictor):
         X, Y, weights = samples
         dtype = precision(setting.kernel, samples, self.n_components, setting.centre)
         dtype = np.float64 if isinstance(loss, Hinge) else dtype
-        table = Table(X, setting.centre, dtype, setting.scale)
+        columns = setting.columns
+        table = Table(X, setting.centre, dtype, setting.scale, columns)
         return Problem(table, Y, self.C * weights, loss, self._fits_intercept)
 
     _fits_intercept = True
@@ -235,23 +256,23 @@ class MovingVectors(KernelParameters, Predictor):
     def _starts(self, setting: Setting, samples: Samples, rng: Any) -> list[Array]:
         """Vectors of each start, in the coordinates of the search."""
         if self._continues():
-            return [self._mapped_start(self.expansion_.atoms.centres, setting, mapped_yet=True)]
+            return [self._last_vectors(setting)]
         n = min(int(self.n_components), samples.X.shape[0])
         if not isinstance(self.init, str):
-            return [self._mapped_start(self._given(samples, rng), setting)]
+            return [setting.searched(self._given(samples, rng))]
         if self.init == "matching_pursuit":
             rows = _dense(samples.X[chosen_rows(setting.kernel, samples, n, rng)])
-            return [self._mapped_start(rows, setting)]
+            return [setting.searched(rows)]
         draw = _random_rows if self.init == "random" else cluster_centres
-        return [self._mapped_start(draw(samples, n, rng), setting) for _ in range(self.n_init)]
+        return [setting.searched(draw(samples, n, rng)) for _ in range(self.n_init)]
 
-    def _mapped_start(self, Z: Array, setting: Setting, mapped_yet: bool = False) -> Array:
-        """Vectors in the coordinates of the search."""
-        scale = setting.scale if setting.A is None else setting.A
+    def _last_vectors(self, setting: Setting) -> Array:
+        """Vectors of the last fit, in the coordinates of the search."""
+        atoms = self.expansion_.atoms
+        scale = getattr(atoms, "scale", None)
         if scale is None:
-            return np.asarray(Z, dtype=np.float64) - setting.centre
-        shift = mapped(setting.centre[None], scale)
-        return np.asarray(Z if mapped_yet else mapped(Z, scale), dtype=np.float64) - shift
+            return setting.searched(atoms.centres)
+        return np.asarray(atoms.centres - mapped(setting.centre[None], scale))
 
     def _given(self, samples: Samples, rng: Any) -> Array:
         """The vectors that the user gives, as an array or in a fitted model."""
@@ -312,7 +333,7 @@ class MovingVectors(KernelParameters, Predictor):
         kernel, Z, A = step.place
         scale = setting.scale if A is None else A
         if scale is None:
-            atoms: Any = Atoms(kernel, Z + setting.centre)
+            atoms: Any = Atoms(kernel, setting.unsearched(Z))
         else:
             atoms = ProjectedAtoms(kernel, scale, Z + mapped(setting.centre[None], scale))
         found = step.coefficients
@@ -334,8 +355,10 @@ class MovingVectors(KernelParameters, Predictor):
         """Shares of the features in the mean squared slope, a deviation of each as the unit."""
         outer = average_outer_product(step, problem.table, problem.weights)
         scale = problem.table.scale
+        columns = problem.table.columns
         if scale is None:
-            diagonal = outer.diagonal()
+            diagonal = np.zeros(problem.table.X.shape[1])
+            diagonal[slice(None) if columns is None else columns] = outer.diagonal()
         elif scale.ndim == 1:
             diagonal = outer.diagonal() * scale**2
         else:
@@ -454,7 +477,7 @@ class SparseKernelClassifier(ClassifierMixin, ClassPredictor, MovingVectors):
         without a better one.
     scoring : str or callable, default=None
         What early stopping holds against the held-out rows, as in scikit-learn. None: ``score``.
-    max_iter : int, default=50
+    max_iter : int, default=80
         Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
         rows, up to 40 on each growing part of them come first.
     tol : float, default=1e-4
@@ -606,7 +629,7 @@ class SparseKernelRegressor(RegressorMixin, NumberPredictor, MovingVectors):
         without a better one.
     scoring : str or callable, default=None
         What early stopping holds against the held-out rows, as in scikit-learn. None: ``score``.
-    max_iter : int, default=50
+    max_iter : int, default=80
         Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
         rows, up to 40 on each growing part of them come first.
     tol : float, default=1e-4

@@ -119,11 +119,22 @@ class Table:
         float32 or float64.
     scale : ndarray of shape (d,) or (d, p), optional
         A fixed linear map that the rows are put through.
+    columns : ndarray of int, optional
+        Those that matter, where the others are constant; not with a map.
     """
 
-    def __init__(self, X: Any, origin: Array, dtype: Any, scale: Array | None = None) -> None:
-        self.X, self.origin, self.dtype, self.scale = X, origin, np.dtype(dtype), scale
-        width = X.shape[1] if scale is None or scale.ndim == 1 else scale.shape[1]
+    def __init__(
+        self,
+        X: Any,
+        origin: Array,
+        dtype: Any,
+        scale: Array | None = None,
+        columns: Array | None = None,
+    ) -> None:
+        self.X, self.origin, self.dtype = X, origin, np.dtype(dtype)
+        self.scale, self.columns = scale, columns
+        width = X.shape[1] if columns is None else len(columns)
+        width = width if scale is None or scale.ndim == 1 else scale.shape[1]
         self.shape = (X.shape[0], width)
         self.kept: Array | None = None
         if blocks.fits(KEPT_SHARE * self.dtype.itemsize * self.shape[0] * width):
@@ -134,7 +145,7 @@ class Table:
 
     def take(self, rows: Array) -> Table:
         """Return some of the rows."""
-        return Table(self.X[rows], self.origin, self.dtype, self.scale)
+        return Table(self.X[rows], self.origin, self.dtype, self.scale, self.columns)
 
     def block(self, rows: slice | Array) -> Array:
         """Rows as a dense array."""
@@ -144,6 +155,8 @@ class Table:
         part = self.X[rows]
         part = part.toarray() if sparse.issparse(part) else part
         shifted = np.subtract(part, self.origin, dtype=np.float64)
+        if self.columns is not None:
+            shifted = shifted[:, self.columns]
         if self.scale is not None:
             shifted = shifted * self.scale if self.scale.ndim == 1 else shifted @ self.scale
         return np.asarray(shifted, dtype=self.dtype)
