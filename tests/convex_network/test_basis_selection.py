@@ -17,8 +17,8 @@ from pursuit.convex_network.basis_selection import (
     random_draws,
 )
 from pursuit.dictionary import resolve_dictionary
+from pursuit.greedy.gram_rows import SmallGram
 from pursuit.kernels import RBF, CosinePolynomial
-from pursuit.linalg.partial_cholesky import SmallGram
 from pursuit.losses import LOSSES
 
 RULES = {"gram_schmidt": reference.gram_schmidt, "correlation": reference.correlation}

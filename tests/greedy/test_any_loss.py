@@ -16,9 +16,9 @@ from pursuit import KernelMatchingPursuitClassifier, KernelMatchingPursuitRegres
 from pursuit._validation import Samples
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.greedy import any_loss as gradient_pursuit
-from pursuit.greedy.any_loss import ComputedColumns, LossRule, LossSearch, warn_unconverged
+from pursuit.greedy.any_loss import ComputedColumns, GradientPursuits, LossRule, warn_unconverged
 from pursuit.greedy.normal_equations import WeightedValues, gather, normal_equations
-from pursuit.greedy.squared_error import Search
+from pursuit.greedy.squared_error import SquaredErrorPursuit
 from pursuit.kernels import RBF
 from pursuit.losses import (
     CrossEntropy,
@@ -76,7 +76,7 @@ def problem(Y, alpha=0.0, intercept=True, complete=True, rows=None):
 def searched(loss, Y, budgets, fitting="backfit", *, every=1, selection="loss", **options):
     values, equations = problem(Y, **options)
     rule = LossRule(loss, every, selection)
-    search = LossSearch(values, equations, fitting, list(budgets), rule)
+    search = GradientPursuits(values, equations, fitting, list(budgets), rule)
     search.extend(sum(budgets))
     return search
 
@@ -126,7 +126,7 @@ def test_squared_error_equals_the_closed_form(
 ):
     options = {"alpha": alpha, "intercept": intercept, "complete": complete}
     _, equations = problem(NUMBERS, **options)
-    closed = Search(equations, fitting, [9])
+    closed = SquaredErrorPursuit(equations, fitting, [9])
     closed.extend(9)
     with small_memory(3_000 if memory == "small" else 2**30):
         search = searched(SquaredError(), NUMBERS, [9], fitting, selection=selection, **options)
@@ -143,7 +143,7 @@ def test_squared_error_equals_the_closed_form(
 @pytest.mark.parametrize("fitting", FITTINGS)
 def test_one_basis_an_output_equals_the_closed_form(fitting):
     _, equations = problem(THREE, 0.1)
-    closed = Search(equations, fitting, [4, 2, 3])
+    closed = SquaredErrorPursuit(equations, fitting, [4, 2, 3])
     closed.extend(9)
     search = searched(SquaredError(), THREE, [4, 2, 3], fitting, alpha=0.1)
     (path, support), (expected, chosen) = search.path(), closed.path()
@@ -255,7 +255,7 @@ def test_functions_of_squared_error_refitted(name, fitting, memory, monkeypatch)
     monkeypatch.setattr(gradient_pursuit, "PANEL", 4)
     loss, Y, alpha = CASES[name]
     _, equations = problem(Y, alpha)
-    closed = Search(equations, fitting, [9])
+    closed = SquaredErrorPursuit(equations, fitting, [9])
     closed.extend(9)
     with small_memory(3_000 if memory == "small" else 2**30):
         search = searched(loss, Y, [9], fitting, selection="squared_error", alpha=alpha)
@@ -287,7 +287,9 @@ def test_growing_in_parts_is_growing_at_once(budgets, every, fitting, selection)
     options = {"every": every, "selection": selection, "alpha": 0.1}
     whole = searched(LogLoss(), THREE, budgets, fitting, **options)
     values, equations = problem(THREE, 0.1)
-    parts = LossSearch(values, equations, fitting, budgets, LossRule(LogLoss(), every, selection))
+    parts = GradientPursuits(
+        values, equations, fitting, budgets, LossRule(LogLoss(), every, selection)
+    )
     for n in (1, 2, 6, 9):
         parts.extend(n)
         assert len(parts.steps()) == n
@@ -315,31 +317,31 @@ def test_a_prefix_is_what_a_smaller_budget_gives(fitting, selection):
 def test_a_path_that_ends_early_is_refitted():
     """Six atoms and a re-fit every 4 steps."""
     few = [1, 4, 9, 14, 20, 26]
-    barred = np.ones(len(USED), dtype=bool)
-    barred[few] = False
+    excluded = np.ones(len(USED), dtype=bool)
+    excluded[few] = False
     values, equations = problem(TWO, 0.1)
-    search = LossSearch(values, equations, "backfit", [50], LossRule(LogLoss(), 4), barred)
+    search = GradientPursuits(values, equations, "backfit", [50], LossRule(LogLoss(), 4), excluded)
     search.extend(50)
     path, support = search.path()
     assert search.reason() in ("rank", "no_gain")
     assert sorted(support) == few
     assert_array_equal(path.bases[0].refits, [4, 6])
-    every = LossSearch(values, equations, "backfit", [6], LossRule(LogLoss(), 4), barred)
+    every = GradientPursuits(values, equations, "backfit", [6], LossRule(LogLoss(), 4), excluded)
     every.extend(6)
     assert_allclose(path.coefficients(6)[0], every.path()[0].coefficients(6)[0], rtol=1e-6)
     assert_allclose(search.training_losses(path), every.training_losses(every.path()[0]), rtol=1e-9)
 
 
-def test_barred_atoms_are_not_chosen():
+def test_excluded_atoms_are_not_chosen():
     first = searched(LogLoss(), TWO, [5], alpha=0.1).path()[1]
     values, equations = problem(TWO, 0.1)
-    barred = np.isin(np.arange(len(USED)), first)
+    excluded = np.isin(np.arange(len(USED)), first)
     for fitting in FITTINGS:
         for selection in ("loss", "squared_error"):
             rule = LossRule(LogLoss(), 1, selection)
-            search = LossSearch(values, equations, fitting, [5], rule, barred)
+            search = GradientPursuits(values, equations, fitting, [5], rule, excluded)
             search.extend(5)
-            assert not barred[search.path()[1]].any()
+            assert not excluded[search.path()[1]].any()
 
 
 def test_targets_that_are_explained_end_the_path():
@@ -376,11 +378,11 @@ def test_refits_without_a_minimum_are_counted(monkeypatch):
     search = searched(Exponential(), TWO, [3], alpha=1e-3)
     assert search.n_unconverged == 3
     with pytest.warns(ConvergenceWarning, match="3 re-fits under Exponential"):
-        warn_unconverged(search, 1)
+        warn_unconverged(search)
     monkeypatch.undo()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_unconverged(searched(Exponential(), TWO, [3], alpha=0.1), 1)
+        warn_unconverged(searched(Exponential(), TWO, [3], alpha=0.1))
 
 
 def test_a_dictionary_that_is_used_up_is_said_to_be():

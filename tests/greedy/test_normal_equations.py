@@ -48,8 +48,7 @@ def equations(samples, complete, centred=True, alpha=0.0):
 
 
 def rows_of(gram):
-    scores = np.linspace(1.0, 2.0, len(gram.diagonal))
-    return np.array([gram.row(k, scores).copy() for k in range(len(gram.diagonal))])
+    return np.array([gram.row(k).copy() for k in range(len(gram.diagonal))])
 
 
 def assert_equations(found, expected):
@@ -58,7 +57,7 @@ def assert_equations(found, expected):
     assert_allclose(rows_of(found.gram)[varies][:, varies], G[varies][:, varies], atol=1e-11)
     assert_allclose(found.gram.diagonal[varies], G.diagonal()[varies], rtol=1e-11)
     assert_allclose(found.cross, B, atol=1e-10)
-    assert_allclose(found.energy, energy, rtol=1e-12)
+    assert_allclose(found.target_sq_norm, energy, rtol=1e-12)
     assert_allclose(found.atom_mean, mean_d, rtol=1e-13)
     assert_allclose(found.target_mean, mean_y, rtol=1e-13)
 
@@ -122,7 +121,7 @@ def test_far_means_cost_no_digits(samples):
     found = equations_of(far, shifted, N_ATOMS)
     assert_allclose(found.cross, near.cross, atol=1e-6)
     assert_allclose(rows_of(found.gram), rows_of(near.gram), atol=1e-6)
-    assert_allclose(found.energy, near.energy, rtol=1e-7)
+    assert_allclose(found.target_sq_norm, near.target_sq_norm, rtol=1e-7)
 
 
 def test_csr_rows_and_single_precision(samples):
@@ -180,44 +179,44 @@ def lazy_problem(rng, n_atoms):
     return gram, values.T @ values + 0.5 * np.eye(n_atoms), passes
 
 
-def test_a_panel_brings_the_rows_of_the_best_scores(rng):
+def test_a_panel_brings_the_rows_named_first(rng):
     gram, G, passes = lazy_problem(rng, 3 * PANEL)
-    scores = 1.0 + rng.permutation(3 * PANEL)
-    worst = int(scores.argmin())
-    assert_allclose(gram.row(worst, scores), G[worst], atol=1e-12)
-    assert len(passes) == 1
-    best = np.argsort(-scores)[: PANEL - 1]
-    for k in best:
-        assert_allclose(gram.row(int(k), scores), G[k], atol=1e-12)
-    assert len(passes) == 1  # all of these came with the first
+    likely = rng.permutation(3 * PANEL)
+    gram.prefetch(likely)
+    for k in likely[:PANEL].tolist():
+        assert gram.has(k)
+        assert_allclose(gram.row(k), G[k], atol=1e-12)
+    assert len(passes) == 1 == gram.has(likely[0]) - gram.has(likely[PANEL])
     # Rows at hand do not take places in the next panel.
-    for k in np.argsort(-scores)[PANEL : 2 * PANEL - 1]:
-        gram.row(int(k), scores)
-        assert len(passes) == 2
-
-
-def test_atoms_out_of_question_are_not_brought_along(rng):
-    gram, G, passes = lazy_problem(rng, 40)
-    scores = np.where(np.arange(40) < 5, 1.0, -np.inf)
-    assert_allclose(gram.row(2, scores), G[2], atol=1e-12)
-    gram.row(39, scores)
+    gram.prefetch(likely)
+    for k in likely[PANEL : 2 * PANEL].tolist():
+        assert_allclose(gram.row(k), G[k], atol=1e-12)
     assert len(passes) == 2
+
+
+def test_a_row_that_was_not_foreseen(rng):
+    gram, G, passes = lazy_problem(rng, 40)
+    gram.prefetch(np.arange(5))
+    assert len(passes) == 1
+    assert_allclose(gram.row(39), G[39], atol=1e-12)
+    assert len(passes) == 2
+    assert gram.has(39) and not gram.has(38)
 
 
 def test_a_small_budget_forgets_the_oldest_rows(rng):
     n_atoms = 6 * PANEL
     gram, G, passes = lazy_problem(rng, n_atoms)
-    scores = np.linspace(2.0, 1.0, n_atoms)
     budget = 2.0 * 8 * n_atoms * (2.5 * PANEL) / 2**20
     with sklearn.config_context(working_memory=budget):
         for k in range(n_atoms):
-            assert_allclose(gram.row(k, scores), G[k], atol=1e-12)
+            if not gram.has(k):
+                gram.prefetch(np.arange(k, n_atoms))
+            assert_allclose(gram.row(k), G[k], atol=1e-12)
             assert len(gram._rows) <= 3 * PANEL
-            scores[k] = -np.inf  # as after a choice
         assert len(passes) == n_atoms / PANEL
-        gram.row(n_atoms - 1, scores)
+        gram.row(n_atoms - 1)
         assert len(passes) == n_atoms / PANEL  # the newest is still there
-        assert_allclose(gram.row(0, scores), G[0], atol=1e-12)
+        assert_allclose(gram.row(0), G[0], atol=1e-12)
         assert len(passes) == n_atoms / PANEL + 1  # the oldest was forgotten
 
 
@@ -225,7 +224,8 @@ def test_tiny_budget_still_gives_right_rows(rng):
     gram, G, _ = lazy_problem(rng, 100)
     with sklearn.config_context(working_memory=1e-6):
         for k in (3, 99, 3, 0):
-            assert_allclose(gram.row(k, np.ones(100)), G[k], atol=1e-12)
+            gram.prefetch(np.roll(np.arange(100), -k))
+            assert_allclose(gram.row(k), G[k], atol=1e-12)
             assert len(gram._rows) <= PANEL
 
 
@@ -264,7 +264,7 @@ def test_block_of_some_atoms(centred, block_rows, samples):
         gram = equations(samples, False, centred, 0.4).gram
         assert_allclose(gram.block(atoms), G[np.ix_(atoms, atoms)], atol=1e-11)
         assert not gram.has(7)
-        gram.row(7, np.full(N_ATOMS, -np.inf))
+        gram.row(7)
         assert gram.has(7)
         assert not gram.has(2)
 
@@ -301,7 +301,6 @@ def test_lazy_block_is_a_part_of_the_complete_matrix(rng, keep):
     )
     atoms = np.array([7, 2, 9])
     assert_allclose(lazy.block(atoms), complete.block(atoms), rtol=1e-10)
-    scores = np.arange(12.0)
     assert not lazy.has(3) and complete.has(3)
-    lazy.row(3, scores)
+    lazy.row(3)
     assert lazy.has(3)

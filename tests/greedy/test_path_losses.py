@@ -11,7 +11,7 @@ from pursuit._validation import Samples
 from pursuit.bounds import matching_pursuit_bound
 from pursuit.dictionary import Atoms
 from pursuit.greedy import path_losses
-from pursuit.greedy.any_loss import LossRule, LossSearch
+from pursuit.greedy.any_loss import GradientPursuits, LossRule
 from pursuit.greedy.normal_equations import WeightedValues, gather, normal_equations
 from pursuit.greedy.path_losses import (
     Objective,
@@ -22,7 +22,7 @@ from pursuit.greedy.path_losses import (
     leave_one_out_losses,
     training_losses,
 )
-from pursuit.greedy.squared_error import Search
+from pursuit.greedy.squared_error import SquaredErrorPursuit
 from pursuit.kernels import RBF
 from pursuit.losses import CrossEntropy, LogLoss, SmoothHinge, SquaredError, SquaredErrorTanh
 
@@ -36,7 +36,7 @@ def fitted(fitting="prefit", budgets=(8,), alpha=0.0, intercept=True, Y=P.Y):
     samples = Samples(P.X[USED], Y[USED], P.weights[USED])
     atoms = Atoms(KERNEL, samples.X)
     equations = equations_of(atoms.functions, samples, len(atoms), centred=intercept, alpha=alpha)
-    search = Search(equations, fitting, list(budgets))
+    search = SquaredErrorPursuit(equations, fitting, list(budgets))
     search.extend(sum(budgets))
     path, support = search.path()
     return samples, equations, path, atoms.take(support)
@@ -168,7 +168,7 @@ def followed(loss, fitting="prefit", budgets=(6,), alpha=0.2, intercept=True, Y=
         atoms.functions, samples, len(atoms), centred=intercept, keep=True, subset=atoms.subset
     )
     equations = normal_equations(gather(values, complete=True), values, alpha=alpha)
-    search = LossSearch(values, equations, fitting, list(budgets), LossRule(loss, every))
+    search = GradientPursuits(values, equations, fitting, list(budgets), LossRule(loss, every))
     search.extend(sum(budgets))
     path, support = search.path()
     return samples, path, atoms.take(support)
@@ -256,7 +256,7 @@ def test_a_row_without_which_nothing_is_known_gets_the_constant():
     atoms = Atoms(RBF(1.0), X[:1])
     values = WeightedValues(atoms.functions, samples, 1, centred=False, keep=True)
     equations = normal_equations(gather(values, complete=True), values, alpha=0.0)
-    search = LossSearch(values, equations, "prefit", [1], LossRule(SquaredErrorTanh(), 1))
+    search = GradientPursuits(values, equations, "prefit", [1], LossRule(SquaredErrorTanh(), 1))
     search.extend(1)
     path, _ = search.path()
     (outputs,) = approximately(samples, path, atoms, [1], SquaredErrorTanh(), 0.0, False)
@@ -323,7 +323,7 @@ def test_bound_path_counts_rows(fitting, budgets, tolerance, block_rows):
     samples = Samples(P.X, Y, weights)
     atoms = Atoms(RBF(3.0), P.X)
     equations = equations_of(atoms.functions, samples, 60)
-    search = Search(equations, fitting, list(budgets))
+    search = SquaredErrorPursuit(equations, fitting, list(budgets))
     search.extend(sum(budgets))
     path, support = search.path()
     chosen = atoms.take(support)
@@ -356,7 +356,7 @@ def test_bound_looks_at_predictions_and_at_the_largest_output():
     Y = as_targets(np.where(P.labels == "ant", "ant", "rest"))
     samples = Samples(P.X, Y, np.full(60, 0.1))
     atoms = Atoms(RBF(3.0), P.X)
-    search = Search(equations_of(atoms.functions, samples, 60), "prefit", [3])
+    search = SquaredErrorPursuit(equations_of(atoms.functions, samples, 60), "prefit", [3])
     search.extend(3)
     path, support = search.path()
     nowhere = np.full(3, -1)
@@ -392,7 +392,7 @@ def test_bound_of_two_classes_looks_at_the_sign():
     Y = as_targets(np.where(P.labels == "ant", "ant", "rest"))
     samples = Samples(P.X, Y, np.ones(60))
     atoms = Atoms(RBF(3.0), P.X)
-    search = Search(equations_of(atoms.functions, samples, 60), "prefit", [3])
+    search = SquaredErrorPursuit(equations_of(atoms.functions, samples, 60), "prefit", [3])
     search.extend(3)
     path, support = search.path()
     found = bound_path(path, atoms.take(support), samples, support, None)

@@ -8,15 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pursuit._validation import Samples
 from pursuit.dictionary import Atoms
+from pursuit.greedy.multi_output import round_robin
 from pursuit.greedy.path_losses import training_losses
-from pursuit.greedy.squared_error import (
-    FIRST_LOOK,
-    Search,
-    Stopping,
-    choose_prefix,
-    deal,
-    warn_short,
-)
+from pursuit.greedy.squared_error import SquaredErrorPursuit
+from pursuit.greedy.stopping import FIRST_EXAMINED, Stopping, choose_prefix, warn_short
 from pursuit.kernels import RBF
 
 P = awkward(90)
@@ -46,8 +41,8 @@ def coefficients(search):
         ([0, 0], []),
     ],
 )
-def test_deal(budgets, expected):
-    assert deal(budgets).tolist() == expected
+def test_round_robin(budgets, expected):
+    assert round_robin(budgets).tolist() == expected
 
 
 @pytest.mark.parametrize("complete", [True, False])
@@ -55,11 +50,11 @@ def test_deal(budgets, expected):
 @pytest.mark.parametrize("budgets", [[20], [8, 3, 9]])
 def test_growing_in_parts_is_growing_at_once(budgets, fitting, complete):
     problem = equations(complete=complete)
-    parts, whole = Search(problem, fitting, budgets), Search(problem, fitting, budgets)
+    parts, whole = (SquaredErrorPursuit(problem, fitting, budgets) for _ in range(2))
     for n in (1, 2, 11, 20):
         parts.extend(n)
         assert len(parts.steps()) == n
-        assert_array_equal(parts.steps(), deal(budgets)[:n])
+        assert_array_equal(parts.steps(), round_robin(budgets)[:n])
     whole.extend(20)
     assert_array_equal(parts.path()[1], whole.path()[1])
     assert_allclose(coefficients(parts), coefficients(whole), rtol=1e-12)
@@ -68,37 +63,37 @@ def test_growing_in_parts_is_growing_at_once(budgets, fitting, complete):
 
 @pytest.mark.parametrize("fitting", ["prefit", "backfit", "basic"])
 def test_each_output_has_the_basis_it_would_have_alone(fitting):
-    together = Search(equations(), fitting, [5, 7, 4])
+    together = SquaredErrorPursuit(equations(), fitting, [5, 7, 4])
     together.extend(16)
     for t, n in enumerate([5, 7, 4]):
-        alone = Search(equations(Y[:, [t]]), fitting, [n])
+        alone = SquaredErrorPursuit(equations(Y[:, [t]]), fitting, [n])
         alone.extend(n)
-        assert together.pursuits[t].picks == alone.pursuits[0].picks
+        assert together.pursuits[t].pivots == alone.pursuits[0].pivots
         assert_allclose(coefficients(together)[t], coefficients(alone)[0], rtol=1e-9, atol=1e-12)
 
 
 def test_support_lists_each_atom_once_in_order_of_first_choice():
     wide = Atoms(RBF(0.1), P.X)
-    search = Search(equations(atoms=wide), "basic", [10, 10, 10])
+    search = SquaredErrorPursuit(equations(atoms=wide), "basic", [10, 10, 10])
     search.extend(30)
     path, support = search.path()
     seen = []
     taken = [0, 0, 0]
     for b in search.steps():
-        atom = search.pursuits[b].picks[taken[b]]
+        atom = search.pursuits[b].pivots[taken[b]]
         taken[b] += 1
         if atom not in seen:
             seen.append(atom)
     assert support.tolist() == seen
     assert len(seen) < 30
     for basis, pursuit in zip(path.bases, search.pursuits, strict=True):
-        assert_array_equal(support[basis.picks], pursuit.picks)
+        assert_array_equal(support[basis.picks], pursuit.pivots)
 
 
-def test_barred_atoms_and_a_basis_that_ends():
-    barred = np.ones(90, dtype=bool)
-    barred[[4, 9]] = False
-    search = Search(equations(), "prefit", [3, 1, 2], barred)
+def test_excluded_atoms_and_a_basis_that_ends():
+    excluded = np.ones(90, dtype=bool)
+    excluded[[4, 9]] = False
+    search = SquaredErrorPursuit(equations(), "prefit", [3, 1, 2], excluded)
     search.extend(6)
     assert set(search.path()[1]) == {4, 9}
     # The first basis wanted three atoms; its last turn falls out.
@@ -107,7 +102,7 @@ def test_barred_atoms_and_a_basis_that_ends():
 
 
 def test_a_basis_that_rounding_ends_says_so():
-    search = Search(equations(), "prefit", [4, 4, 4])
+    search = SquaredErrorPursuit(equations(), "prefit", [4, 4, 4])
     search.extend(12)
     entries = search.pursuits[1].gram_entries
     entries[2] = entries[2] * [1.0, 1.0, 0.0]  # no longer positive definite
@@ -124,7 +119,7 @@ def test_a_basis_that_rounding_ends_says_so():
 
 
 def kept(budget=60, **options):
-    search = Search(equations(), "prefit", [budget])
+    search = SquaredErrorPursuit(equations(), "prefit", [budget])
     return choose_prefix(search, ATOMS, Stopping(**options))
 
 
@@ -177,12 +172,12 @@ def test_patience_looks_no_further_than_it_says(patience, best):
     assert fit.path.n_steps == best
     assert len(fit.watched_losses) == len(fit.train_losses) == min(best + patience, 60)
     assert fit.reason == ("n_components" if best == 60 else "early_stopping")
-    assert seen == [32] if best + patience <= FIRST_LOOK else seen == [32, 60]
+    assert seen == [32] if best + patience <= FIRST_EXAMINED else seen == [32, 60]
 
 
 def test_the_path_is_doubled_from_look_to_look():
     seen = []
-    search = Search(equations(), "basic", [150])
+    search = SquaredErrorPursuit(equations(), "basic", [150])
 
     def falling(path, atoms, support):
         seen.append(path.n_steps)
@@ -194,7 +189,7 @@ def test_the_path_is_doubled_from_look_to_look():
 
 def test_a_path_that_ends_before_the_look_is_not_waited_for():
     atoms = ATOMS.take(np.arange(7))
-    search = Search(equations(atoms=atoms), "prefit", [60])
+    search = SquaredErrorPursuit(equations(atoms=atoms), "prefit", [60])
     seen = []
     fit = choose_prefix(search, atoms, Stopping(scripted(np.arange(60.0)[::-1], seen), patience=50))
     assert seen == [7]
@@ -202,18 +197,19 @@ def test_a_path_that_ends_before_the_look_is_not_waited_for():
 
 
 def test_training_losses_of_the_prefix_are_those_of_the_search():
-    search = Search(equations(), "prefit", [10])
+    search = SquaredErrorPursuit(equations(), "prefit", [10])
     fit = choose_prefix(search, ATOMS, Stopping())
     assert_allclose(fit.train_losses, training_losses(fit.path, search.equations)[1:], rtol=1e-12)
 
 
 def test_warning_names_the_number_and_the_reason():
     atoms = ATOMS.take(np.arange(7))
-    fit = choose_prefix(Search(equations(atoms=atoms), "prefit", [60]), atoms, Stopping())
+    search = SquaredErrorPursuit(equations(atoms=atoms), "prefit", [60])
+    fit = choose_prefix(search, atoms, Stopping())
     with pytest.warns(
         ConvergenceWarning,
         match="n_components=60, but the path ended after 7 steps: the other candidates are num",
     ):
-        warn_short(fit, 60, stacklevel=1)
+        warn_short(fit, 60)
     for quiet in (kept(5), kept(40, tol=0.3)):
-        warn_short(quiet, len(quiet.support), stacklevel=1)  # a warning would be an error
+        warn_short(quiet, len(quiet.support))  # a warning would be an error

@@ -1,194 +1,124 @@
-"""The greedy factorisation: what it maintains, and its pivot rules."""
+"""The factorisation itself: rows and vectors that are no rows, rank, ties, room."""
 
 import numpy as np
 import pytest
-import reference
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.linalg import qr
 
-from pursuit.linalg.partial_cholesky import PIVOT_RULES, BasicPursuit, PivotedFactor, first_best
-
-
-class Dense:
-    """G = D'D + alpha I as a plain matrix; counts the rows that were asked for."""
-
-    def __init__(self, D, alpha=0.0):
-        self.matrix = D.T @ D + alpha * np.eye(D.shape[1])
-        self.diagonal = self.matrix.diagonal().copy()
-        self.alpha = alpha
-        self.asked = []
-
-    def has(self, index):
-        return True
-
-    def row(self, index, scores):
-        assert scores.shape == self.diagonal.shape
-        assert scores[index] >= scores.max() - 1e-9 * abs(scores.max())
-        self.asked.append(index)
-        return self.matrix[index]
+from pursuit.linalg.partial_cholesky import (
+    DICTIONARY_RANK,
+    REDUCTION_RANK,
+    SUBSPACE_RANK,
+    PartialCholesky,
+    first_best,
+)
 
 
 @pytest.fixture
-def problem(rng):
-    """Correlated atoms with a common direction, the last one a combination; two targets."""
+def functions(rng):
+    """Correlated functions with a common direction, the last a combination."""
     D = rng.normal(size=(40, 12)) + 2.0 * rng.normal(size=(40, 1))
     D[:, 11] = D[:, 3] - 0.5 * D[:, 7]
-    Y = rng.normal(size=(40, 2)) + D[:, [1, 5]]
-    return D, Y
+    return D
 
 
-def pursuit(D, Y, rule="prefit", alpha=0.0, barred=None, **options):
-    start = Dense(D, alpha), Y.T @ D, (Y**2).sum(axis=0), barred
-    return BasicPursuit(*start) if rule == "basic" else PivotedFactor(*start, rule=rule, **options)
+def state_of(D, rank_tolerance=SUBSPACE_RANK, **options):
+    return PartialCholesky((D * D).sum(axis=0), rank_tolerance, **options)
 
 
-@pytest.mark.parametrize("rule", ["prefit", "backfit"])
-def test_state_after_every_step_is_that_of_gram_schmidt(rule, problem):
-    D, Y = problem
-    greedy = pursuit(D, Y, rule)
-    basis = np.empty((40, 0))
-    residual = Y.copy()
-    for n in range(1, 9):
-        assert greedy.step() is None
-        g = greedy.picks[-1]
-        q = D[:, g] - basis @ (basis.T @ D[:, g])
-        basis = np.column_stack([basis, q / np.linalg.norm(q)])
-        before = (residual**2).sum()
-        residual = Y - basis @ (basis.T @ Y)
-        factor, z = greedy.solution()
-        # |R_n|^2 = |R_{n-1}|^2 - |z_n|^2
-        assert_allclose((residual**2).sum(), before - (z[-1] ** 2).sum(), rtol=1e-12)
-        assert_allclose(greedy.gained, (Y**2).sum() - (residual**2).sum(), rtol=1e-12)
-        outside = D - basis @ (basis.T @ D)
-        # Of the three dependent atoms two are independent.
-        dependent = [3, 7, 11] if len({3, 7, 11} & set(greedy.picks)) == 2 else []
-        free = np.setdiff1d(np.arange(12), [*greedy.picks, *dependent])
-        assert_allclose(greedy.nu[free], (outside[:, free] ** 2).sum(axis=0), rtol=1e-10)
-        assert_allclose(greedy.cross[:, free], residual.T @ D[:, free], atol=1e-11)
-        assert_allclose(greedy.V[:n], basis.T @ D, atol=1e-11)
-        assert_allclose(np.tril(factor, -1), 0.0, atol=0.0)
-        assert_allclose(factor.T @ factor, (D.T @ D)[np.ix_(greedy.picks, greedy.picks)])
-        orthonormal = np.linalg.solve(factor.T, D[:, greedy.picks].T).T
-        assert_allclose(orthonormal.T @ orthonormal, np.eye(n), atol=1e-12)
-        assert_allclose(z, orthonormal.T @ Y, atol=1e-11)
+def test_pivots_are_gram_schmidt(functions):
+    D, state = functions, state_of(functions)
+    chosen = [3, 0, 9, 7, 5]
+    for n, g in enumerate(chosen, start=1):
+        v = state.pivot(g, D.T @ D[:, g])
+        Q, R = np.linalg.qr(D[:, chosen[:n]])
+        signs = np.sign(np.diag(R))
+        assert_allclose(state.V, (Q * signs).T @ D, atol=1e-11)
+        assert_allclose(state.factor, signs[:, None] * R, atol=1e-11)
+        assert_allclose(state.factor_column(n), state.factor[:, n - 1])
+        outside = D - Q @ (Q.T @ D)
+        assert_allclose(state.residual, (outside**2).sum(axis=0), atol=1e-10)
+        assert_array_equal(v, state.V[-1])
+        assert_array_equal(state.residual[chosen[:n]], np.zeros(n))
+    assert state.pivots == chosen
+    assert len(state) == 5
 
 
-@pytest.mark.parametrize("alpha", [0.0, 3.0])
-@pytest.mark.parametrize("rule", ["prefit", "backfit", "basic"])
-def test_picks_and_coefficients_equal_reference(rule, alpha, problem):
-    D, Y = problem
-    path = reference.PURSUITS[rule](D, Y, np.ones(40), 8, alpha, intercept=False)
-    greedy = pursuit(D, Y, rule, alpha)
-    assert greedy.extend(8) is None
-    distinct = list(dict.fromkeys(greedy.picks))
-    assert distinct == path[-1].support
-    factor, z = greedy.solution()
-    coefficients = np.zeros((12, 2))
-    np.add.at(coefficients, greedy.picks, np.linalg.solve(factor, z))
-    assert_allclose(coefficients[distinct].T, path[-1].coefficients, rtol=1e-9)
-
-
-def test_prefit_maximises_the_gain(problem):
-    """Eq. 7: no other atom would leave a smaller residual."""
-    D, Y = problem
-    greedy = pursuit(D, Y)
-    for _ in range(8):
-        greedy.step()
-        *earlier, g = greedy.picks
-
-        def left(k, earlier=tuple(earlier)):
-            columns = D[:, [*earlier, k]]
-            return ((Y - columns @ np.linalg.lstsq(columns, Y, rcond=None)[0]) ** 2).sum()
-
-        others = np.setdiff1d(np.arange(12), earlier)
-        assert left(g) <= min(left(k) for k in others) * (1 + 1e-12)
-
-
-def test_prefit_and_backfit_differ(problem):
-    D, Y = problem
-    picks = []
-    for rule in ("prefit", "backfit"):
-        greedy = pursuit(D, Y, rule)
-        greedy.extend(8)
-        picks.append(greedy.picks)
-    assert picks[0][0] == picks[1][0]
-    assert picks[0] != picks[1]
-
-
-def test_basic_is_figure_1(problem):
-    D, Y = problem
-    greedy = pursuit(D, Y, "basic")
-    assert greedy.extend(30) is None
-    R, a = Y.copy(), np.zeros((12, 2))
-    lengths = np.linalg.norm(D, axis=0)
-    for g in greedy.picks:
-        scores = (((D / lengths).T @ R) ** 2).sum(axis=1)
-        assert scores[g] >= scores.max() * (1 - 1e-9)
-        step = D[:, g] @ R / lengths[g] ** 2
-        a[g] += step
-        R -= np.outer(D[:, g], step)
-    assert len(set(greedy.picks)) < 30  # an atom came back
-    factor, z = greedy.solution()
-    coefficients = np.zeros((12, 2))
-    np.add.at(coefficients, greedy.picks, np.linalg.solve(factor, z))
-    assert_allclose(coefficients, a, rtol=1e-9, atol=1e-12)
-    assert_allclose((Y**2).sum() - (z**2).sum(), (R**2).sum(), rtol=1e-10)
-
-
-def test_residual_rule_is_the_pivoting_of_qr(problem):
-    D, Y = problem
-    greedy = pursuit(D, Y, "residual", supervised=False)
-    assert greedy.extend(20) == "rank"
-    R, pivots = qr(D, mode="r", pivoting=True)
-    assert_array_equal(greedy.picks, pivots[:11])
-    assert_allclose(np.diag(greedy.solution()[0]), np.abs(np.diag(R))[:11], rtol=1e-10)
-
-
-def test_random_rule_draws_in_proportion_to_the_residual_norm(rng):
-    D = rng.normal(size=(9, 4)) * [1.0, 2.0, 0.5, 1.5]
+def test_deflated_columns_are_what_the_span_leaves(functions):
+    D, state = functions, state_of(functions)
     G = D.T @ D
-    n_draws = 4000
-    counts = np.zeros((4, 4))
-    random_state = np.random.RandomState(0)
-    for _ in range(n_draws):
-        greedy = pursuit(D, D[:, :1], "random", rng=random_state, supervised=False)
-        greedy.extend(2)
-        counts[tuple(greedy.picks)] += 1
-    first = G.diagonal() / G.trace()
-    expected = np.zeros((4, 4))
-    for g in range(4):
-        left = G.diagonal() - G[g] ** 2 / G[g, g]
-        left[g] = 0.0
-        expected[g] = first[g] * left / left.sum()
-    # Four standard deviations of a frequency.
-    spread = 4.0 * np.sqrt(expected * (1 - expected) / n_draws)
-    assert (np.abs(counts / n_draws - expected) <= spread).all()
+    for g in (2, 8):
+        state.pivot(g, G[:, g])
+    left = G - G[:, [2, 8]] @ np.linalg.solve(G[np.ix_([2, 8], [2, 8])], G[[2, 8]])
+    assert_allclose(state.deflated(G[:, [1, 4]], np.array([1, 4])), left[:, [1, 4]], atol=1e-10)
+    other = state_of(D)
+    for g in (2, 8):
+        other.pivot(g, other.deflated(G[:, g], g), deflated=True)
+    assert_allclose(other.V, state.V, atol=1e-12)
 
 
-def test_random_rule_repeats_with_its_seed_and_needs_one(problem):
-    D, Y = problem
-    picks = []
-    for seed in (0, 0, 1):
-        rng = np.random.RandomState(seed)
-        greedy = pursuit(D, Y, "random", rng=rng, supervised=False)
-        assert greedy.extend(20) == "rank"
-        picks.append(greedy.picks)
-    assert picks[0] == picks[1] != picks[2]
-    with pytest.raises(ValueError, match="random state"):
-        pursuit(D, Y, "random").step()
+def test_vectors_that_are_no_candidates(functions, rng):
+    D, Z = functions, rng.normal(size=(40, 4))
+    state = state_of(D)
+    for n in range(4):
+        z = Z[:, n]
+        head = np.linalg.solve(state.factor.T, Z[:, :n].T @ z) if n else np.zeros(0)
+        state.append(D.T @ z, head, np.sqrt(z @ z - head @ head))
+    Q, R = np.linalg.qr(Z)
+    signs = np.sign(np.diag(R))
+    assert_allclose(state.V, (Q * signs).T @ D, atol=1e-12)
+    assert_allclose(state.factor, signs[:, None] * R, atol=1e-12)
+    outside = D - Q @ (Q.T @ D)
+    assert_allclose(state.residual, (outside**2).sum(axis=0), atol=1e-12)
+    assert state.pivots == []
+    # A candidate after them is orthogonalised against them.
+    v = state.pivot(5, D.T @ D[:, 5])
+    assert_allclose(v, outside[:, 5] @ D / np.linalg.norm(outside[:, 5]), atol=1e-11)
 
 
-def test_rules_are_listed():
-    assert set(PIVOT_RULES) == {"prefit", "backfit", "residual", "random"}
+@pytest.mark.parametrize("tolerance", [DICTIONARY_RANK, REDUCTION_RANK, SUBSPACE_RANK])
+def test_a_candidate_near_the_span_is_a_combination(tolerance):
+    """The second keeps a little more, or less, of its squared norm than the tolerance."""
+    for share, usable in ((3.0, True), (0.3, False)):
+        D = np.array([[1.0, 1.0], [0.0, np.sqrt(share * tolerance)]]) * 1e3
+        state = state_of(D, tolerance)
+        state.pivot(0, D.T @ D[:, 0])
+        assert state.usable.tolist() == [False, usable]
 
 
-@pytest.mark.parametrize("rule", ["prefit", "backfit", "basic", "residual"])
-def test_lowest_index_wins_a_tie(rule, rng):
-    D = rng.normal(size=(30, 9))
-    twins = np.repeat(D, 3, axis=1)[:, ::-1] * 1.0
-    greedy = pursuit(twins, D[:, :2] + D[:, [4]], rule)
-    greedy.extend(6)
-    assert all(g % 3 == 0 for g in greedy.picks)
+def test_excluded_and_zero_candidates_are_not_usable(functions):
+    D = functions.copy()
+    D[:, 4] = 0.0
+    excluded = np.arange(12) == 6
+    state = state_of(D, excluded=excluded)
+    assert np.flatnonzero(~state.usable).tolist() == [4, 6]
+    state.exclude(np.array([1, 2]))
+    state.exclude(np.arange(12) == 0)
+    assert np.flatnonzero(~state.usable).tolist() == [0, 1, 2, 4, 6]
+    state.pivot(3, D.T @ D[:, 3])
+    state.pivot(7, D.T @ D[:, 7])
+    assert not state.usable[11]  # a combination of the two
+    assert excluded.sum() == 1  # the caller's array is as it was
+
+
+def test_going_on_from_a_residual(functions):
+    D = functions
+    G, whole = D.T @ D, state_of(functions)
+    for g in (2, 8, 5):
+        whole.pivot(g, G[:, g])
+    left = G - whole.V[:2].T @ whole.V[:2]
+    rest = PartialCholesky(G.diagonal(), SUBSPACE_RANK, residual=left.diagonal())
+    assert_allclose(rest.pivot(5, left[:, 5]), whole.V[2], atol=1e-10)
+
+
+def test_the_diagonal_stays_and_room_doubles(rng):
+    D = rng.normal(size=(120, 100))
+    G = D.T @ D
+    diagonal = G.diagonal().copy()
+    state = PartialCholesky(diagonal, SUBSPACE_RANK)
+    for g in range(80):
+        state.pivot(g, G[:, g])
+    assert_array_equal(diagonal, G.diagonal())
+    assert_allclose(state.factor.T @ state.factor, G[:80, :80], atol=1e-10)
 
 
 def test_ties_within_rounding():
@@ -196,198 +126,3 @@ def test_ties_within_rounding():
     assert first_best(np.array([1.0, 3.0, 3.0 + 1e-8, 2.0])) == 2
     assert first_best(np.array([-np.inf, -5.0, -5.0 + 1e-13])) == 1
     assert first_best(np.zeros(4)) == 0
-
-
-@pytest.mark.parametrize("rule", ["prefit", "backfit", "residual"])
-def test_dependent_atoms_are_never_chosen(rule, rng):
-    D = rng.normal(size=(30, 5)) @ rng.normal(size=(5, 20))
-    greedy = pursuit(D, rng.normal(size=(30, 1)), rule)
-    assert greedy.extend(20) == "rank"
-    assert len(greedy.picks) == 5
-    assert np.linalg.cond(D[:, greedy.picks]) < 1e4
-    assert greedy.step() == "rank"  # and stays so
-
-
-@pytest.mark.parametrize("rule", ["prefit", "backfit", "basic"])
-def test_explained_targets_end_the_path(rule, rng):
-    D = np.linalg.qr(rng.normal(size=(20, 6)))[0]
-    Y = D[:, [1, 4]] @ rng.normal(size=(2, 3))
-    greedy = pursuit(D, Y, rule)
-    assert greedy.extend(6) == "zero_residual"
-    assert sorted(greedy.picks) == [1, 4]
-
-
-@pytest.mark.parametrize("rule", ["prefit", "backfit", "basic"])
-def test_targets_out_of_reach_end_the_path(rule):
-    D = np.eye(6)[:, :3]
-    Y = np.eye(6)[:, [4]]
-    greedy = pursuit(D, Y, rule)
-    assert greedy.extend(3) == "no_gain"
-    assert greedy.picks == []
-
-
-@pytest.mark.parametrize("rule", ["prefit", "backfit", "basic"])
-def test_zero_targets_and_zero_atoms(rule):
-    D = np.eye(5)[:, :3] * [1.0, 0.0, 1.0]
-    assert pursuit(D, np.zeros((5, 1)), rule).extend(3) == "zero_residual"
-    greedy = pursuit(D, np.arange(5.0)[::-1, None], rule)
-    greedy.extend(3)
-    assert sorted(greedy.picks) == [0, 2]
-    assert pursuit(np.zeros((5, 2)), np.ones((5, 1)), rule).step() == "rank"
-
-
-@pytest.mark.parametrize("rule", ["prefit", "backfit", "basic", "residual"])
-def test_barred_atoms_are_never_chosen(rule, problem):
-    D, Y = problem
-    barred = np.isin(np.arange(12), [0, 1, 5, 11])
-    greedy = pursuit(D, Y, rule, barred=barred)
-    greedy.extend(8)
-    free = pursuit(D[:, ~barred], Y, rule)
-    free.extend(8)
-    assert greedy.picks == np.flatnonzero(~barred)[free.picks].tolist()
-    assert barred.sum() == 4  # the caller's array is as it was
-
-
-def test_all_atoms_barred(problem):
-    D, Y = problem
-    for rule in ("prefit", "basic"):
-        assert pursuit(D, Y, rule, barred=np.ones(12, dtype=bool)).extend(3) == "rank"
-
-
-@pytest.mark.parametrize("rule", ["prefit", "backfit", "basic"])
-def test_extending_in_parts_is_extending_at_once(rule, problem):
-    D, Y = problem
-    parts, whole = pursuit(D, Y, rule), pursuit(D, Y, rule)
-    for n in (1, 0, 3, 4):
-        assert parts.extend(n) is None
-        parts.solution()
-    whole.extend(8)
-    assert parts.picks == whole.picks
-    for a, b in zip(parts.solution(), whole.solution(), strict=True):
-        assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize("rule", ["prefit", "backfit", "basic"])
-def test_ridge_does_not_choose_a_copy(rule, problem):
-    """A copy would split a coefficient and halve its penalty; a row of weight two cannot."""
-    D, Y = problem
-    twins = np.hstack([D, D])
-    greedy, single = pursuit(twins, Y, rule, alpha=2.0), pursuit(D, Y, rule, alpha=2.0)
-    greedy.extend(10)
-    single.extend(10)
-    assert greedy.picks == single.picks
-
-
-@pytest.mark.parametrize("rule", ["prefit", "backfit", "basic"])
-def test_inputs_stay_as_they_are_and_a_step_asks_for_one_row(rule, problem):
-    D, Y = problem
-    gram, cross, energy = Dense(D), Y.T @ D, (Y**2).sum(axis=0)
-    before = gram.matrix.copy(), gram.diagonal.copy(), cross.copy(), energy.copy()
-    kinds = {"basic": BasicPursuit}
-    greedy = kinds.get(rule, PivotedFactor)(gram, cross, energy)
-    greedy.extend(6)
-    for array, old in zip((gram.matrix, gram.diagonal, cross, energy), before, strict=True):
-        assert_array_equal(array, old)
-    assert gram.asked == greedy.picks
-
-
-class Remote(Dense):
-    """Rows that come in panels: those of the best scores handed over."""
-
-    panel = 8
-
-    def __init__(self, D, alpha=0.0):
-        super().__init__(D, alpha)
-        self.at_hand = set()
-
-    def has(self, index):
-        return index in self.at_hand
-
-    def block(self, atoms):
-        return self.matrix[np.ix_(atoms, atoms)]
-
-    def row(self, index, scores):
-        if index not in self.at_hand:
-            assert np.isfinite(scores[index])
-            new = [k for k in np.argsort(-scores) if k not in self.at_hand]
-            self.at_hand |= {index, *new[: self.panel]}
-            self.asked.append(index)
-        return self.matrix[index]
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.5])
-@pytest.mark.parametrize("rule", ["prefit", "backfit"])
-def test_a_draft_foresees_the_next_steps(rule, alpha, rng):
-    """Fewer panels than the best scores alone would need, and the same picks."""
-    points = rng.uniform(size=(300, 1))
-    D = np.exp(-((points - points[:200].T) ** 2) / 0.002)
-    Y = np.sin(25 * points) + np.cos(9 * points) + 0.3 * rng.normal(size=(300, 1))
-    start = Y.T @ D, (Y**2).sum(axis=0)
-    near = PivotedFactor(Dense(D, alpha), *start, rule=rule)
-    far = PivotedFactor(Remote(D, alpha), *start, rule=rule)
-    near.extend(24)
-    far.extend(24)
-    assert far.picks == near.picks
-    assert_array_equal(far.V[:24], near.V[:24])
-    # Three panels of eight would be perfect.
-    assert len(far.gram.asked) <= 6
-
-
-def test_picks_beyond_a_definite_block_are_dropped(problem):
-    """Where rounding has made G[picks, picks] indefinite the path ends before."""
-    D, Y = problem
-    greedy, shorter = pursuit(D, Y), pursuit(D, Y)
-    greedy.extend(6)
-    shorter.extend(3)
-    greedy.gram_entries[3] = greedy.gram_entries[3] * [1.0, 1.0, 1.0, 0.0]
-    factor, z = greedy.solution()
-    assert greedy.picks == shorter.picks
-    for found, expected in zip((factor, z), shorter.solution(), strict=True):
-        assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-
-
-def test_more_steps_than_the_first_capacity(rng):
-    """V grows by doubling beyond 32 rows."""
-    D = rng.normal(size=(120, 100))
-    Y = rng.normal(size=(120, 1))
-    greedy = pursuit(D, Y)
-    assert greedy.extend(80) is None
-    assert len(set(greedy.picks)) == 80
-    factor, z = greedy.solution()
-    expected = np.linalg.lstsq(D[:, greedy.picks], Y, rcond=None)[0]
-    assert_allclose(np.linalg.solve(factor, z), expected, rtol=1e-8, atol=1e-10)
-
-
-class Asked(Dense):
-    """A G whose rows come in panels: what `row` is told to bring along is recorded."""
-
-    def __init__(self, D):
-        super().__init__(D)
-        self.known = set()
-        self.panels = []
-
-    def has(self, index):
-        return index in self.known
-
-    def block(self, atoms):
-        return self.matrix[np.ix_(atoms, atoms)]
-
-    def row(self, index, scores):
-        if index not in self.known:
-            panel = np.argsort(-scores, kind="stable")[:8]
-            self.panels.append(panel)
-            self.known.update({index, *panel.tolist()})
-        return self.matrix[index]
-
-
-@pytest.mark.parametrize("rule", ["prefit", "backfit"])
-def test_a_draft_foresees_the_picks(rng, rule):
-    """With all atoms in the draft its steps are the true ones, so no row is asked for twice."""
-    D = rng.normal(size=(60, 40)) + rng.normal(size=(60, 1))
-    y = rng.normal(size=(60, 2))
-    gram = Asked(D)
-    pursuit = PivotedFactor(gram, (D.T @ y).T, (y * y).sum(axis=0), rule=rule)
-    pursuit.extend(24)
-    assert [sorted(panel) for panel in gram.panels] == [
-        sorted(pursuit.picks[start : start + 8]) for start in (0, 8, 16)
-    ]

@@ -15,7 +15,7 @@ from sklearn.model_selection import (
 
 from pursuit._validation import Samples
 from pursuit.dictionary import Dictionary, given_centres, training_rows
-from pursuit.greedy.any_loss import Method
+from pursuit.greedy.make_pursuit import Method
 from pursuit.kernels import RBF, scale_gamma
 from pursuit.matching_pursuit.cross_validation import (
     GAMMA_FACTORS,

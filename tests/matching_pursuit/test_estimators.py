@@ -30,7 +30,7 @@ from pursuit import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.dictionary import draw_candidates
-from pursuit.greedy.squared_error import deal
+from pursuit.greedy.multi_output import round_robin
 from pursuit.kernels import RBF, scale_gamma
 
 GAMMA = 0.3
@@ -1032,9 +1032,9 @@ def test_values_that_a_kernel_function_keeps_are_not_changed():
 
 
 def test_steps_are_dealt_in_turn():
-    assert deal([4, 4, 3]).tolist() == [0, 1, 2] * 3 + [0, 1]
-    assert deal([1, 3, 0]).tolist() == [0, 1, 1, 1]
-    assert deal([2]).tolist() == [0, 0]
+    assert round_robin([4, 4, 3]).tolist() == [0, 1, 2] * 3 + [0, 1]
+    assert round_robin([1, 3, 0]).tolist() == [0, 1, 1, 1]
+    assert round_robin([2]).tolist() == [0, 0]
 
 
 # Bad input: one error that names the parameter or the row.

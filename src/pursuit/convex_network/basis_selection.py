@@ -46,9 +46,11 @@ import numpy as np
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit.dictionary import Dictionary
-from pursuit.greedy.any_loss import LossRule, Method, new_search
+from pursuit.greedy.any_loss import LossRule
+from pursuit.greedy.gram_rows import GramRows
+from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.greedy.normal_equations import WeightedValues, choose_route, gather, normal_equations
-from pursuit.linalg.partial_cholesky import GramRows, LeastCorrelated, PivotedFactor
+from pursuit.greedy.pursuits import LeastCorrelated, PivotedFactor
 from pursuit.losses import Loss
 
 __all__ = [
@@ -122,7 +124,7 @@ def by_gram_schmidt(gram: GramRows, q: int) -> Array:
     --------
     >>> import numpy as np
     >>> from pursuit.convex_network.basis_selection import by_gram_schmidt
-    >>> from pursuit.linalg.partial_cholesky import SmallGram
+    >>> from pursuit.greedy.gram_rows import SmallGram
     >>> F = np.array([[1.0, 3.0, 0.0], [0.0, 0.5, 2.0]])
     >>> by_gram_schmidt(SmallGram(F.T @ F), 2)
     array([1, 2])
@@ -130,8 +132,8 @@ def by_gram_schmidt(gram: GramRows, q: int) -> Array:
     n = len(gram.diagonal)
     factor = PivotedFactor(gram, np.zeros((1, n)), np.zeros(1), rule="residual", supervised=False)
     factor.extend(min(q, factor.n_usable))
-    spanned = np.setdiff1d(np.flatnonzero(gram.diagonal > 0), factor.picks)
-    return np.concatenate([factor.picks, spanned])[:q].astype(int)
+    spanned = np.setdiff1d(np.flatnonzero(gram.diagonal > 0), factor.pivots)
+    return np.concatenate([factor.pivots, spanned])[:q].astype(int)
 
 
 def by_correlation(gram: GramRows, q: int) -> Array:
@@ -153,14 +155,14 @@ def by_correlation(gram: GramRows, q: int) -> Array:
     --------
     >>> import numpy as np
     >>> from pursuit.convex_network.basis_selection import by_correlation
-    >>> from pursuit.linalg.partial_cholesky import SmallGram
+    >>> from pursuit.greedy.gram_rows import SmallGram
     >>> F = np.array([[1.0, 3.0, 0.0], [0.0, 0.5, 2.0]])
     >>> by_correlation(SmallGram(F.T @ F), 2)
     array([1, 2])
     """
     rule = LeastCorrelated(gram)
     rule.extend(q)
-    return np.array(rule.picks, dtype=int)
+    return np.array(rule.pivots, dtype=int)
 
 
 def by_objective(
@@ -188,9 +190,9 @@ def by_objective(
     """
     rule = LossRule(loss, refit_every=max(1, -(-q // MOST_REFITS)))
     method = Method("backfit", fit_intercept=False, alpha=alpha, route="auto", rule=rule)
-    search = new_search(dictionary, samples, [q], method)
+    search = make_pursuit(dictionary, samples, [q], method)
     search.extend(q)
-    return np.array(search.pursuits[0].picks, dtype=int)
+    return np.array(search.pursuits[0].pivots, dtype=int)
 
 
 def chosen_functions(

@@ -26,7 +26,7 @@ from pursuit._warnings import warn
 from pursuit.expansion.basis_functions import Atoms, AtomSet
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.greedy.deflation import (
-    ENOUGH,
+    N_CANDIDATES_95,
     SELECTIONS,
     Deflation,
     Rule,
@@ -144,9 +144,9 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if name == "kmeans":
             return listed_rule(deflation, np.flatnonzero(deflation.weights == 0))
         n_candidates = self.n_candidates
-        m = len(deflation.norms)
+        m = len(deflation.diagonal)
         if name == "rayleigh" and n_candidates is None and not blocks.fits(8.0 * m * m):
-            n_candidates = ENOUGH
+            n_candidates = N_CANDIDATES_95
         rng = check_random_state(self.random_state)
         return selection_rule(deflation, name, rng, n_candidates)
 

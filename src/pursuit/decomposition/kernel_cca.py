@@ -73,7 +73,7 @@ from pursuit._warnings import warn
 from pursuit.bounds import cca_bound
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.greedy.deflation import ENOUGH, Deflation, axis_signs, kernel_and_rows
+from pursuit.greedy.deflation import N_CANDIDATES_95, Deflation, axis_signs, kernel_and_rows
 from pursuit.kernels import Kernel, Precomputed, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.partial_cholesky import first_best
@@ -231,7 +231,7 @@ def choose_pairs(views: Views, scores: Scores, n_basis: int) -> Array:
 
 def _choice(views: Views, scores: Scores) -> tuple[int, tuple[Deflation, ...]] | None:
     """The next point, and the views to deflate at it; None where all points are spanned."""
-    usable_x, usable_y = (view.usable for view in views)
+    usable_x, usable_y = (np.flatnonzero(view.usable) for view in views)
     both = np.intersect1d(usable_x, usable_y, assume_unique=True)
     if len(both):
         points, products, (a, b) = scores.look(both)
@@ -243,7 +243,7 @@ def _choice(views: Views, scores: Scores) -> tuple[int, tuple[Deflation, ...]] |
     quotients = np.full((2, len(points)), -np.inf)
     for v, (view, usable) in enumerate(zip(views, (usable_x, usable_y), strict=True)):
         mine = np.isin(points, usable)
-        total = float(view.weights @ view.norms)
+        total = float(view.weights @ view.diagonal)
         quotients[v, mine] = norms[v][mine] / (view.residual[points[mine]] * total)
     v, place = divmod(first_best(quotients.ravel()), len(points))
     return int(points[place]), (views[v],)
@@ -323,7 +323,7 @@ class AllScores:
         """From the matrices that are kept."""
         result = []
         for view, K in zip(self.views, self.matrices, strict=True):
-            V = view.V[: len(view.picks)]
+            V = view.V[: len(view.pivots)]
             result.append(K[:, points] - V.T @ V[:, points])
         return result
 
@@ -339,7 +339,7 @@ class AllScores:
 
     def _images(self, v: int, vectors: tuple[Array, Array]) -> list[Array]:
         """K^ u of one view for each vector u."""
-        V = self.views[v].V[: len(self.views[v].picks)]
+        V = self.views[v].V[: len(self.views[v].pivots)]
         return [dsymv(1.0, self.matrices[v], u) - (V @ u) @ V if u.any() else u for u in vectors]
 
     def _compute(self, points: Array) -> None:
@@ -351,7 +351,7 @@ class AllScores:
 
 def _whitened(view: Deflation, weights: Array, alpha: float) -> tuple[Array, Array]:
     """Step 2: the whitened rows times the root of their weights, and the matrix P that whitens."""
-    V = view.V[: len(view.picks)]
+    V = view.V[: len(view.pivots)]
     size = np.sqrt(np.sum((V * V) @ weights))
     A = ((V - (V @ weights)[:, None]) * np.sqrt(weights)).T
     if not len(V):
@@ -364,7 +364,7 @@ def _whitened(view: Deflation, weights: Array, alpha: float) -> tuple[Array, Arr
 
 def _view_axes(view: Deflation, weights: Array, axes: Array) -> ViewAxes:
     """Step 3 in terms of kernel functions; with R = V[:, picks], z(x) = R^{-T} k(x)."""
-    picks = np.array(view.picks, dtype=int)
+    picks = np.array(view.pivots, dtype=int)
     V = view.V[: len(picks)]
     intercept = -(V @ weights) @ axes
     coefficients = solve_triangular(np.triu(V[:, picks]), axes) if axes.size else axes
@@ -573,7 +573,7 @@ class SparseKernelCCA(
         if self.n_candidates is None and blocks.fits(16.0 * m * m):
             return AllScores(views)
         rng = check_random_state(self.random_state)
-        return DrawnScores(views, int(self.n_candidates or ENOUGH), rng)
+        return DrawnScores(views, int(self.n_candidates or N_CANDIDATES_95), rng)
 
     def _store(self, axes: CanonicalAxes, views: Views, rows: Array) -> None:
         """Set the fitted attributes."""

@@ -65,7 +65,6 @@ from pursuit.bounds import compression_bound
 from pursuit.decomposition._landmarks import LandmarkTransformer, Points
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.expansion.basis_functions import Atoms, AtomSet
-from pursuit.greedy.any_loss import Method, new_search
 from pursuit.greedy.deflation import (
     SELECTIONS,
     Deflation,
@@ -75,6 +74,7 @@ from pursuit.greedy.deflation import (
     listed_rule,
     selection_rule,
 )
+from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.kernels import Precomputed, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_upper
@@ -142,8 +142,8 @@ def sparse_kernel_pca(
         n = _by_bound(deflation, rule, delta)
     else:
         choose(deflation, rule, n_components)
-        n = len(deflation.picks)
-    picks = np.array(deflation.picks[:n], dtype=int)
+        n = len(deflation.pivots)
+    picks = np.array(deflation.pivots[:n], dtype=int)
     V, w = deflation.V[:n], deflation.weights / deflation.weights.sum()
     return Subspace(
         picks,
@@ -151,7 +151,7 @@ def sparse_kernel_pca(
         V @ w,
         (V * w) @ V.T,
         np.array(deflation.residual_sums),
-        deflation.norms,
+        deflation.diagonal,
     )
 
 
@@ -168,16 +168,16 @@ def _by_bound(deflation: Deflation, rule: Rule, delta: float) -> int:
     n_samples = round(float(deflation.weights.sum()))
     if n_samples < 2:
         choose(deflation, rule, 1)
-        return len(deflation.picks)
+        return len(deflation.pivots)
     best = np.inf
     while True:
-        before = len(deflation.picks)
+        before = len(deflation.pivots)
         choose(deflation, rule, min(before + BOUND_STEPS, n_samples - 1))
         sums = np.array(deflation.residual_sums)
-        terms = bound_terms(sums, n_samples, deflation.norms, delta)
-        alone = bound_terms(np.zeros_like(sums), n_samples, deflation.norms, delta)
+        terms = bound_terms(sums, n_samples, deflation.diagonal, delta)
+        alone = bound_terms(np.zeros_like(sums), n_samples, deflation.diagonal, delta)
         best = float(terms.min(initial=np.inf))
-        if len(deflation.picks) == before or alone[-1] >= best:
+        if len(deflation.pivots) == before or alone[-1] >= best:
             return int(terms.argmin()) + 1 if len(terms) else 0
 
 
@@ -716,7 +716,7 @@ class GreedyNystroem(LandmarkTransformer):
         """The points that the rule of ``deflation.py`` chooses."""
         deflation = Deflation(points.kernel, points.X, points.weights)
         choose(deflation, self._rule(deflation, points.rows), self.n_components)
-        return np.array(deflation.picks, dtype=int)
+        return np.array(deflation.pivots, dtype=int)
 
     def _supervised_picks(self, points: Points, Y: Array) -> Array:
         """The rows that pre-fitting kernel matching pursuit chooses."""
@@ -724,9 +724,9 @@ class GreedyNystroem(LandmarkTransformer):
         number = n_candidate_rows(self.n_candidates, len(rows), self.n_components)
         candidates = draw_candidates(np.arange(len(rows)), number, self.random_state)
         dictionary = training_rows(kernel, X, candidates)
-        search = new_search(dictionary, Samples(X, Y, weights), [self.n_components], Method())
+        search = make_pursuit(dictionary, Samples(X, Y, weights), [self.n_components], Method())
         search.extend(self.n_components)
-        picks = candidates[np.array(search.pursuits[0].picks, dtype=int)]
+        picks = candidates[np.array(search.pursuits[0].pivots, dtype=int)]
         return picks if len(picks) == self.n_components else self._completed(points, picks)
 
     def _completed(self, points: Points, picks: Array) -> Array:
@@ -735,7 +735,7 @@ class GreedyNystroem(LandmarkTransformer):
         choose(deflation, listed_rule(deflation, picks), len(picks))
         rng = check_random_state(self.random_state)
         choose(deflation, selection_rule(deflation, "residual", rng), self.n_components)
-        return np.array(deflation.picks, dtype=int)
+        return np.array(deflation.pivots, dtype=int)
 
     def _normalise(self, points: Points, picks: Array) -> None:
         """The symmetric root of K^{-1} among the landmarks."""

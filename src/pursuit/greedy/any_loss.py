@@ -3,7 +3,7 @@
 Section 3 of P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learning 48, 169-191,
 2002; the equation and figure numbers are theirs.
 
-Problem. As in ``matching_pursuit.py``, but with a loss L in place of the squared error: find few
+Problem. As in ``squared_error.py``, but with a loss L in place of the squared error: find few
 dictionary functions g_1, ..., g_N and coefficients so that
 
     sum_i w_i L(y_i, f_N(x_i)) + alpha sum_n alpha_n^2,    f_N(x) = b + sum_n alpha_n g_n(x),
@@ -15,8 +15,8 @@ symbol       name in code            shape
 ===========  ======================  =====================================================
 f            ``outputs``             (l, T)  current outputs on the training rows
 R~           ``residual``            (l, T)  pseudo-residual -w dL/df
-D            ``values``              blocks of rows, (rows, M); see ``gram.py``
-gamma_n      ``picks``               chosen atoms in order
+D            ``values``              blocks of rows, (rows, M); see ``normal_equations.py``
+gamma_n      ``pivots``               chosen atoms in order
 p            ``refit_every``
 ===========  ======================  =====================================================
 
@@ -49,7 +49,7 @@ Steps (figure 4).
   loss and the rule is eq. 7.
 
 With ``selection="squared_error"`` steps a and b are those of squared error on the same targets
-(``search.py``), one pass over the rows in all; the coefficients are fitted as in c and d.
+(``squared_error.py``), one pass over the rows in all; the coefficients are fitted as in c and d.
 
 Cost of a step: one pass over the dictionary, 2 l M T flops at the speed at which memory (or the
 kernel, where D does not fit in memory) can be read; a row of the Gram matrix for ||P_perp d_k||;
@@ -67,19 +67,12 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit._warnings import warn
-from pursuit.dictionary import Dictionary
 from pursuit.expansion.expansion import CoefficientPath, RefittedPath
-from pursuit.greedy.normal_equations import (
-    NormalEquations,
-    WeightedValues,
-    choose_route,
-    gather,
-    normal_equations,
-)
-from pursuit.greedy.squared_error import Search, Turns
+from pursuit.greedy.multi_output import MultiOutputPursuit
+from pursuit.greedy.normal_equations import NormalEquations, WeightedValues
+from pursuit.greedy.pursuits import BasicPursuit, PivotedFactor
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_transposed, solve_upper
-from pursuit.linalg.partial_cholesky import BasicPursuit, PivotedFactor, explained
 from pursuit.losses import Loss
 from pursuit.optimize.newton import (
     MOST_ITERATIONS,
@@ -93,11 +86,8 @@ from pursuit.optimize.newton import (
 
 __all__ = [
     "GradientPursuit",
+    "GradientPursuits",
     "LossRule",
-    "LossSearch",
-    "Method",
-    "new_search",
-    "start_search",
     "warn_unconverged",
 ]
 
@@ -127,36 +117,6 @@ class LossRule(NamedTuple):
     loss: Loss
     refit_every: int = 1
     selection: str = "loss"
-
-
-class Method(NamedTuple):
-    """How a path is fitted; see ``matching_pursuit.py``.
-
-    Attributes
-    ----------
-    fitting : {"prefit", "backfit", "basic"}
-        The pivot rule.
-    fit_intercept : bool
-        Whether a constant is free.
-    alpha : float
-        Ridge on the coefficients.
-    route : {"auto", "gram", "direct"}
-        Where rows of the Gram matrix come from.
-    rule : LossRule or None
-        The loss; None: squared error in closed form.
-    """
-
-    fitting: str = "prefit"
-    fit_intercept: bool = True
-    alpha: float = 0.0
-    route: str = "auto"
-    rule: LossRule | None = None
-
-    @property
-    def many_passes(self) -> bool:
-        """Whether the dictionary is read once a step, so that its values are worth keeping."""
-        following = self.rule is not None and self.rule.selection == "loss"
-        return self.route == "direct" or following
 
 
 class ComputedColumns:
@@ -214,7 +174,7 @@ class GradientPursuit:
 
     Parameters
     ----------
-    picker : PivotedFactor or BasicPursuit
+    selector : PivotedFactor or BasicPursuit
         The pivot rule and ||d_k||, not yet grown.
     values : WeightedValues
         The dictionary on the training rows.
@@ -230,7 +190,7 @@ class GradientPursuit:
 
     def __init__(
         self,
-        picker: PivotedFactor | BasicPursuit,
+        selector: PivotedFactor | BasicPursuit,
         values: WeightedValues,
         equations: NormalEquations,
         rule: LossRule,
@@ -239,12 +199,12 @@ class GradientPursuit:
     ) -> None:
         X, Y, weights = values.samples
         self.samples = Samples(X, Y[:, outputs], weights)
-        self.picker, self.values, self.rule, self.budget = picker, values, rule, budget
-        self.basic = isinstance(picker, BasicPursuit)
+        self.selector, self.values, self.rule, self.budget = selector, values, rule, budget
+        self.basic = isinstance(selector, BasicPursuit)
         self.alpha = equations.alpha
         self.deviation = equations.atom_mean - values.origin.atoms
         self.atom_mean = equations.atom_mean
-        self.picks: list[int] = []
+        self.pivots: list[int] = []
         self.held = np.zeros((len(self.deviation) if self.basic else 0, len(outputs)))
         self.matrix = self._room(X.shape[0], budget)
         self.factor = np.zeros((budget, budget)) if not self.basic else np.zeros((0, 0))
@@ -291,8 +251,8 @@ class GradientPursuit:
         """Take up to `n_steps` more steps; return why it ended early, or None."""
         following = self.rule.selection == "loss"
         reason = self._follow(n_steps) if following else self._copy(n_steps)
-        fresh = self.refits[-1:] == [len(self.picks)]
-        if reason and self.picks and not self.basic and not fresh:
+        fresh = self.refits[-1:] == [len(self.pivots)]
+        if reason and self.pivots and not self.basic and not fresh:
             self._refit()
             self.losses[-1] = self.current
         return reason
@@ -302,30 +262,30 @@ class GradientPursuit:
         for _ in range(n_steps):
             if self._explained():
                 return "zero_residual"
-            self.picker.cross[:] = self._correlations()
-            gain = float(explained(self.picker.cross, self.picker.diagonal).max())
+            self.selector.cross[:] = self._correlations()
+            gain = self.selector.best_gain()
             self.first_gain = self.first_gain or gain
-            # Without a usable candidate the gain is 0, and the picker says "rank".
-            if self.picker.n_usable and gain <= NO_GAIN * self.first_gain:
+            # Without a usable candidate the gain is 0, and the selector says "rank".
+            if self.selector.n_usable and gain <= NO_GAIN * self.first_gain:
                 return "no_gain"
-            reason = self.picker.step()
+            reason = self.selector.step()
             if reason:
                 return reason
-            pick = np.array(self.picker.picks[-1:])
-            self._add(pick[0], self._columns(pick)[:, 0])
+            pivot = np.array(self.selector.pivots[-1:])
+            self._add(pivot[0], self._columns(pivot)[:, 0])
         return None
 
     def _copy(self, n_steps: int) -> str | None:
         """Step 2 with the functions that squared error chooses."""
-        known = len(self.picks)
-        reason = self.picker.extend(n_steps)
-        picks = np.array(self.picker.picks[known:], dtype=int)
-        for first in range(0, len(picks), PANEL):
-            panel = picks[first : first + PANEL]
-            for pick, column in zip(panel, self._columns(panel).T, strict=True):
+        known = len(self.pivots)
+        reason = self.selector.extend(n_steps)
+        pivots = np.array(self.selector.pivots[known:], dtype=int)
+        for first in range(0, len(pivots), PANEL):
+            panel = pivots[first : first + PANEL]
+            for pivot, column in zip(panel, self._columns(panel).T, strict=True):
                 if self._explained():
                     return "zero_residual"
-                self._add(pick, column)
+                self._add(pivot, column)
         return reason
 
     def _explained(self) -> bool:
@@ -339,7 +299,7 @@ class GradientPursuit:
         root = np.sqrt(weights)[:, None]
         # The values carry a factor sqrt(w).
         residual = -root * self.rule.loss.gradient(Y, self.outputs)
-        products = np.zeros_like(self.picker.cross)
+        products = np.zeros_like(self.selector.cross)
         for rows, block in self.values:
             products += residual[rows].T @ block
         if self.values.centred:
@@ -348,19 +308,19 @@ class GradientPursuit:
             products -= 2.0 * self.alpha * self.held.T
         return products
 
-    def _columns(self, picks: Array) -> Array:
+    def _columns(self, pivots: Array) -> Array:
         """Some atoms on the training rows, less their means."""
         root = np.sqrt(self.samples.weights)[:, None]
-        columns = np.vstack(list(self.values.among(picks))) / root
+        columns = np.vstack(list(self.values.among(pivots))) / root
         if self.values.centred:
-            columns -= self.deviation[picks]
+            columns -= self.deviation[pivots]
         return columns
 
-    def _add(self, pick: int, column: Array) -> None:
+    def _add(self, pivot: int, column: Array) -> None:
         """Steps c and d for a new function."""
-        self.picks.append(int(pick))
-        n = len(self.picks)
-        r = self.picker.factor_column(n)
+        self.pivots.append(int(pivot))
+        n = len(self.pivots)
+        r = self.selector.factor_column(n)
         if not self.basic:
             self.factor[:n, n - 1] = r
             if self.matrix is not None:
@@ -372,17 +332,17 @@ class GradientPursuit:
             self._refit()
         else:
             with blocks.blas_threads(0):
-                self._line(pick, column, r)
+                self._line(pivot, column, r)
         self.losses.append(self.current)
 
-    def _line(self, pick: int, column: Array, r: Array) -> None:
+    def _line(self, pivot: int, column: Array, r: Array) -> None:
         """Step d, eq. 10."""
-        norm = np.sqrt(self.picker.gram.diagonal[pick])
+        norm = np.sqrt(self.selector.gram.diagonal[pivot])
         problem = self._problem(
             KeptColumns((column / norm)[:, None]),
             np.array([[norm]]),
             offset=self.outputs,
-            held=self.held[pick] if self.basic else 0.0,
+            held=self.held[pivot] if self.basic else 0.0,
             intercept=False,
         )
         most = COUPLED_LINE_STEPS if self.rule.loss.coupled else None
@@ -391,13 +351,13 @@ class GradientPursuit:
         self.outputs, self.current = best.outputs, best.data_loss
         self.lines.append(step)
         if self.basic:
-            self.held[pick] += step
+            self.held[pivot] += step
         else:
             self.point[:-1] += np.outer(r, step)
 
     def _refit(self) -> None:
         """Step c, eq. 11."""
-        n = len(self.picks)
+        n = len(self.pivots)
         factor = self.factor[:n, :n]
         problem = self._problem(self._basis(n, factor), factor)
         with blocks.blas_threads(4.0 * self.point.size * len(self.outputs)):
@@ -423,12 +383,12 @@ class GradientPursuit:
         return start
 
     def _basis(self, n: int, factor: Array) -> Columns:
-        """Q of the first `n` picks."""
+        """Q of the first `n` pivots."""
         if self.matrix is not None:
             return KeptColumns(self.matrix[:, :n])
-        picks = np.array(self.picks)
-        means = self.atom_mean[picks] if self.values.centred else np.zeros(n)
-        return ComputedColumns(self.values.subset(picks), self.samples.X, means, factor)
+        pivots = np.array(self.pivots)
+        means = self.atom_mean[pivots] if self.values.centred else np.zeros(n)
+        return ComputedColumns(self.values.subset(pivots), self.samples.X, means, factor)
 
     def solution(self) -> tuple[Array, Array, Array, Array]:
         """Return lines, refits, fitted and levels of a `RefittedPath`."""
@@ -441,7 +401,7 @@ class GradientPursuit:
         )
 
 
-class LossSearch(Turns):
+class GradientPursuits(MultiOutputPursuit):
     """Greedy bases under any loss.
 
     Parameters
@@ -453,10 +413,10 @@ class LossSearch(Turns):
     fitting : {"prefit", "backfit", "basic"}
         See the top of this file.
     budgets : list of int
-        See `Turns`.
+        See `MultiOutputPursuit`.
     rule : LossRule
         The loss and how it is followed.
-    barred : ndarray of bool of shape (n_atoms,), optional
+    excluded : ndarray of bool of shape (n_atoms,), optional
         Atoms that may not be chosen.
     """
 
@@ -469,21 +429,26 @@ class LossSearch(Turns):
         fitting: str,
         budgets: list[int],
         rule: LossRule,
-        barred: Array | None = None,
+        excluded: Array | None = None,
     ) -> None:
         # The passes of each pursuit use all cores already.
         super().__init__(equations, rule.loss, budgets, shareable=False)
         self.bases: list[GradientPursuit] = []
         follow = rule.selection == "loss"
         for t, budget in zip(self.outputs, budgets, strict=True):
-            cross, energy = equations.cross[t], equations.energy[t]
-            start = (equations.gram, np.zeros_like(cross) if follow else cross, energy, barred)
-            picker = (
+            cross, target_sq_norm = equations.cross[t], equations.target_sq_norm[t]
+            start = (
+                equations.gram,
+                np.zeros_like(cross) if follow else cross,
+                target_sq_norm,
+                excluded,
+            )
+            selector = (
                 BasicPursuit(*start, supervised=not follow)
                 if fitting == "basic"
                 else PivotedFactor(*start, rule=fitting, supervised=not follow)
             )
-            self.bases.append(GradientPursuit(picker, values, equations, rule, t, budget))
+            self.bases.append(GradientPursuit(selector, values, equations, rule, t, budget))
         self.pursuits.extend(self.bases)
 
     @property
@@ -506,71 +471,11 @@ class LossSearch(Turns):
         return total / (self.equations.weight * n_outputs)
 
 
-def start_search(
-    values: WeightedValues,
-    equations: NormalEquations,
-    budgets: list[int],
-    method: Method,
-    barred: Array | None = None,
-) -> Turns:
-    """The search that a method asks for, not yet grown.
-
-    Parameters
-    ----------
-    values : WeightedValues
-        The dictionary on the training rows.
-    equations : NormalEquations
-        Of the same rows.
-    budgets : list of int
-        See `Turns`.
-    method : Method
-        Its pivot rule and its loss.
-    barred : ndarray of bool of shape (n_atoms,), optional
-        Atoms that may not be chosen.
-    """
-    if method.rule is None:
-        return Search(equations, method.fitting, budgets, barred)
-    return LossSearch(values, equations, method.fitting, budgets, method.rule, barred)
-
-
-def new_search(
-    dictionary: Dictionary, samples: Samples, budgets: list[int], method: Method
-) -> Turns:
-    """The search on valid arrays, after one pass over the rows, not yet grown.
-
-    Parameters
-    ----------
-    dictionary : Dictionary
-        Candidate atoms.
-    samples : Samples
-        Rows (l, d), targets (l, T) and positive weights (l,).
-    budgets : list of int
-        See `Turns`.
-    method : Method
-        How to fit.
-    """
-    n_atoms = len(dictionary)
-    if method.route == "auto":
-        route = choose_route(samples.X.shape, n_atoms, sum(budgets))
-        method = method._replace(route=route)
-    values = WeightedValues(
-        dictionary.atoms.functions,
-        samples,
-        n_atoms,
-        centred=method.fit_intercept,
-        keep=method.many_passes,
-        subset=dictionary.atoms.subset,
-    )
-    moments = gather(values, complete=method.route == "gram")
-    equations = normal_equations(moments, values, alpha=method.alpha)
-    return start_search(values, equations, budgets, method)
-
-
-def warn_unconverged(search: Turns) -> None:
+def warn_unconverged(pursuit: MultiOutputPursuit) -> None:
     """Say that re-fits ended before their minimum."""
-    if search.n_unconverged:
+    if pursuit.n_unconverged:
         warn(
-            f"{search.n_unconverged} re-fits under {search.loss} ended at the limit "
+            f"{pursuit.n_unconverged} re-fits under {pursuit.loss} ended at the limit "
             f"of {MOST_ITERATIONS} Newton steps; a larger alpha makes the optimum easier to reach",
             ConvergenceWarning,
         )

@@ -10,7 +10,7 @@ never formed: with v = t / sqrt(K^[i,i]) for each chosen point as the rows of V,
 
     K^ = K - V'V,    d = diag(K^) <- d - v^2,    K^[:, i] = K[:, i] - V' V[:, i],
 
-a partial Cholesky factorisation of K.
+the partial Cholesky factorisation of K (``linalg/partial_cholesky.py``).
 
 ===========  ===================  =======================================================
 symbol       name in code         shape and meaning
@@ -22,14 +22,8 @@ w            ``weights``          (m,)  weights of the rows
 c            ``scores``           (m,)  sum_j w_j K^[j,i]^2
 ===========  ===================  =======================================================
 
-Rules:
-
-==============  ====================  =====================================================
-``rayleigh``    argmax c_i / d_i      eq. 2, algorithm 1: the drop of sum_j w_j d_j
-``residual``    argmax d_i            pivoted Cholesky
-``rpcholesky``  drawn, p ~ w_i d_i    randomly pivoted Cholesky (Chen et al. 2022)
-``random``      drawn, p ~ w_i        the usual Nystroem method
-==============  ====================  =====================================================
+The rules are ``rayleigh`` (eq. 2, algorithm 1), ``residual``, ``rpcholesky`` and ``random`` of
+``pivot_rules.py``.
 
 The scores of all points are kept exactly from step to step (``scores``), at one product with K a
 step, with t weighted by w:
@@ -41,7 +35,7 @@ with K is needed: of 59, with probability 0.95 the best is among the best 5 % of
 Schoelkopf 2000).
 
 Cost. n steps take O(m n^2) and n columns of K (59 n of them with candidates); exact scores take n
-products with K. A point whose residual is below 1e-10 of K(x, x) counts as spanned.
+products with K. A point whose residual is below `SUBSPACE_RANK` of K(x, x) counts as spanned.
 """
 
 from __future__ import annotations
@@ -52,12 +46,13 @@ from typing import Any
 import numpy as np
 
 from pursuit._typing import Array
+from pursuit.greedy.pivot_rules import DRAWN, PIVOT_RULES
 from pursuit.kernels import Kernel, Precomputed, resolve_kernel
 from pursuit.linalg import blocks
-from pursuit.linalg.partial_cholesky import first_best, with_room
+from pursuit.linalg.partial_cholesky import SUBSPACE_RANK, PartialCholesky, first_best
 
 __all__ = [
-    "ENOUGH",
+    "N_CANDIDATES_95",
     "SELECTIONS",
     "Deflation",
     "axis_signs",
@@ -68,15 +63,14 @@ __all__ = [
 ]
 
 SELECTIONS = ("rayleigh", "residual", "rpcholesky", "random")
-SPANNED = 1e-10
 # Of so many random points the best is among the best 5 % with probability 0.95.
-ENOUGH = 59
+N_CANDIDATES_95 = 59
 # Rows at a time of the columns that are looked at.
 PIECE_BYTES = 1 << 21
 
 
-class Deflation:
-    """The state of the factorisation; see the top of this module.
+class Deflation(PartialCholesky):
+    """The factorisation of a kernel matrix; see the top of this module.
 
     Parameters
     ----------
@@ -89,17 +83,9 @@ class Deflation:
     """
 
     def __init__(self, kernel: Kernel, X: Any, weights: Array) -> None:
+        super().__init__(_squared_norms(kernel, X), SUBSPACE_RANK)
         self.kernel, self.X, self.weights = kernel, X, weights
-        self.norms = _squared_norms(kernel, X)
-        self.residual = self.norms.copy()
-        self.V = np.empty((0, X.shape[0]))
-        self.picks: list[int] = []
         self.residual_sums: list[float] = []
-
-    @property
-    def usable(self) -> Array:
-        """Indices of the points that are not spanned yet."""
-        return np.flatnonzero(self.residual > SPANNED * self.norms)
 
     def kernel_columns(self, indices: Array) -> Array:
         """K[:, indices], (m, len(indices)) in float64."""
@@ -114,16 +100,14 @@ class Deflation:
 
     def columns(self, indices: Array) -> Array:
         """K^[:, indices], (m, len(indices))."""
-        V = self.V[: len(self.picks)]
-        columns: Array = self.kernel_columns(indices) - V.T @ V[:, indices]
-        return columns
+        return self.deflated(self.kernel_columns(indices), indices)
 
     def scored_columns(self, indices: Array) -> tuple[Array, Array]:
         """K^[:, indices] and c of these points, in pieces that stay in the processor's cache."""
         functions = self._functions(indices)
-        V = self.V[: len(self.picks)]
+        V = self.V
         at = V[:, indices]
-        columns = np.empty((len(self.norms), len(indices)))
+        columns = np.empty((len(self.diagonal), len(indices)))
 
         def part(rows: slice) -> Array:
             values = functions(self.X[rows]) - V[:, rows].T @ at
@@ -135,26 +119,20 @@ class Deflation:
         pieces = [slice(start, min(start + size, m)) for start in range(0, m, size)]
         return columns, np.sum(blocks.in_parallel(part, pieces), axis=0)
 
-    def deflate(self, pick: int, column: Array) -> None:
+    def deflate(self, pivot: int, column: Array) -> None:
         """Choose a point, whose column of K^ is given (eq. 3)."""
-        n = len(self.picks)
-        self.V = with_room(self.V, n)
-        v = column / np.sqrt(self.residual[pick])
-        self.V[n] = v
-        self.residual = np.maximum(self.residual - v * v, 0.0)
-        self.residual[pick] = 0.0
-        self.picks.append(int(pick))
+        self.pivot(pivot, column, deflated=True)
         self.residual_sums.append(float(self.weights @ self.residual))
 
 
-# From the usable points to a pick and its column of K^, or None.
+# From the usable points to a pivot and its column of K^, or None.
 Rule = Callable[[Array], tuple[int, Array] | None]
 
 
 def choose(deflation: Deflation, rule: Rule, n_components: int) -> None:
     """Choose points until there are so many, or the rule has no other."""
-    while len(deflation.picks) < n_components:
-        usable = deflation.usable
+    while len(deflation.pivots) < n_components:
+        usable = np.flatnonzero(deflation.usable)
         choice = rule(usable) if len(usable) else None
         if choice is None:
             return
@@ -172,7 +150,7 @@ def selection_rule(
     Parameters
     ----------
     deflation : Deflation
-        Without any picks.
+        Without any pivots.
     selection : {"rayleigh", "residual", "rpcholesky", "random"}
         The rule.
     rng : RandomState
@@ -185,13 +163,12 @@ def selection_rule(
             return ExactScores(deflation)
         return lambda usable: _best_of(deflation, _some(usable, n_candidates, rng))
 
-    def single(pick: int) -> tuple[int, Array]:
-        return pick, deflation.columns(np.array([pick]))[:, 0]
+    def single(pivot: int) -> tuple[int, Array]:
+        return pivot, deflation.columns(np.array([pivot]))[:, 0]
 
-    if selection == "residual":
-        return lambda usable: single(int(usable[first_best(deflation.residual[usable])]))
-    power = 1.0 if selection == "rpcholesky" else 0.0
-    return lambda usable: single(_drawn(deflation, usable, power, rng))
+    if selection in DRAWN:
+        return lambda usable: single(_drawn(deflation, usable, selection, rng))
+    return lambda usable: single(int(usable[first_best(deflation.residual[usable])]))
 
 
 def listed_rule(deflation: Deflation, points: Array) -> Rule:
@@ -201,9 +178,9 @@ def listed_rule(deflation: Deflation, points: Array) -> Rule:
     def rule(usable: Array) -> tuple[int, Array] | None:
         open_points = set(usable.tolist())
         while remaining:
-            pick = int(remaining.pop())
-            if pick in open_points:
-                return pick, deflation.columns(np.array([pick]))[:, 0]
+            pivot = int(remaining.pop())
+            if pivot in open_points:
+                return pivot, deflation.columns(np.array([pivot]))[:, 0]
         return None
 
     return rule
@@ -255,7 +232,7 @@ def _squared_norms(kernel: Kernel, X: Any) -> Array:
     wrong = np.flatnonzero(~np.isfinite(norms))
     if len(wrong):
         raise ValueError(f"kernel: K(x, x) is not finite at row {wrong[0]}")
-    wrong = np.flatnonzero(norms < -SPANNED * np.abs(norms).max(initial=0.0))
+    wrong = np.flatnonzero(norms < -SUBSPACE_RANK * np.abs(norms).max(initial=0.0))
     if len(wrong):
         raise ValueError(
             f"kernel must be positive semidefinite, but K(x, x) is {norms[wrong[0]]:g} "
@@ -274,13 +251,18 @@ def _some(usable: Array, n_candidates: int, rng: np.random.RandomState) -> Array
 def _best_of(deflation: Deflation, candidates: Array) -> tuple[int, Array]:
     """The candidate with the largest Rayleigh quotient, from the columns of all (eq. 2)."""
     columns, scores = deflation.scored_columns(candidates)
-    best = first_best(scores / deflation.residual[candidates])
+    best = first_best(_rated("rayleigh", scores, deflation, candidates))
     return int(candidates[best]), columns[:, best]
 
 
-def _drawn(deflation: Deflation, usable: Array, power: float, rng: np.random.RandomState) -> int:
-    """A point drawn with probability in proportion to w d^power."""
-    odds = deflation.weights[usable] * deflation.residual[usable] ** power
+def _rated(rule: str, known: Array, deflation: Deflation, points: Array) -> Array:
+    """Scores of some points, by a rule and what it knows of them."""
+    return PIVOT_RULES[rule](known, deflation.residual[points], deflation.diagonal[points])
+
+
+def _drawn(deflation: Deflation, usable: Array, rule: str, rng: np.random.RandomState) -> int:
+    """A point drawn with the odds of a rule."""
+    odds = _rated(rule, deflation.weights[usable], deflation, usable)
     return int(rng.choice(usable, p=odds / odds.sum()))
 
 
@@ -292,7 +274,7 @@ class ExactScores:
 
     def __init__(self, deflation: Deflation) -> None:
         self.deflation = deflation
-        m = len(deflation.norms)
+        m = len(deflation.diagonal)
         self.kept = deflation.kernel_columns(np.arange(m)) if blocks.fits(8.0 * m * m) else None
         self.scores = np.zeros(m)
         for rows, values in self._blocks():
@@ -301,15 +283,16 @@ class ExactScores:
     def __call__(self, usable: Array) -> tuple[int, Array]:
         """Choose, and bring the scores to the matrix deflated by the choice."""
         deflation = self.deflation
-        pick = int(usable[first_best(self.scores[usable] / deflation.residual[usable])])
-        column = deflation.columns(np.array([pick]))[:, 0]
-        d = deflation.residual[pick]
+        rated = _rated("rayleigh", self.scores[usable], deflation, usable)
+        pivot = int(usable[first_best(rated)])
+        column = deflation.columns(np.array([pivot]))[:, 0]
+        d = deflation.residual[pivot]
         weighted = deflation.weights * column
-        V = deflation.V[: len(deflation.picks)]
+        V = deflation.V
         image = self._times(weighted) - V.T @ (V @ weighted)
         ratio = column / d
         self.scores += ratio * (ratio * float(weighted @ column) - 2.0 * image)
-        return pick, column
+        return pivot, column
 
     def _times(self, vector: Array) -> Array:
         """K vector."""
@@ -320,7 +303,7 @@ class ExactScores:
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         """Rows of K."""
-        m = len(self.deflation.norms)
+        m = len(self.deflation.diagonal)
         if self.kept is not None:
             yield slice(0, m), self.kept
             return

@@ -4,32 +4,32 @@ All inner products carry the sample weights, <u, v> = sum_i w_i u_i v_i. With an
 constant function is orthogonalised first: every atom and target is replaced by its deviation
 from its weighted mean, and the intercept follows from the means at the end.
 
-===========  ===================  =======================================================
-symbol       name in code         shape and meaning
-===========  ===================  =======================================================
-l, M, T                           rows, atoms, targets
-w            ``weights``          (l,)  sample weights, all positive
-o, p         ``origin.atoms``,    (M,), (T,)  fixed points near the means; they only
-             ``origin.targets``   keep the sums small, results do not depend on them
-G0           ``gram``             (M, M)  sum_i w_i (d(x_i) - o)(d(x_i) - o)'
-c            ``atom_sum``         (M,)  sum_i w_i (d(x_i) - o)
-B0           ``cross``            (T, M)  sum_i w_i (y_i - p)(d(x_i) - o)'
-s            ``target_sum``       (T,)  sum_i w_i (y_i - p)
-e0           ``energy``           (T,)  sum_i w_i (y_i - p)^2
-W            ``weight``           sum_i w_i
-===========  ===================  =======================================================
+===========  ====================  ======================================================
+symbol       name in code          shape and meaning
+===========  ====================  ======================================================
+l, M, T                            rows, atoms, targets
+w            ``weights``           (l,)  sample weights, all positive
+o, p         ``origin.atoms``,     (M,), (T,)  fixed points near the means; they only
+             ``origin.targets``    keep the sums small, results do not depend on them
+G0           ``gram``              (M, M)  sum_i w_i (d(x_i) - o)(d(x_i) - o)'
+c            ``atom_sum``          (M,)  sum_i w_i (d(x_i) - o)
+B0           ``cross``             (T, M)  sum_i w_i (y_i - p)(d(x_i) - o)'
+s            ``target_sum``        (T,)  sum_i w_i (y_i - p)
+e0           ``target_sq_norm``    (T,)  sum_i w_i (y_i - p)^2
+W            ``weight``            sum_i w_i
+===========  ====================  ======================================================
 
 These *moments* add up over rows and can be subtracted: the moments of a training part are
 those of all rows less those of the rows left out, which makes K-fold paths exact and cheap.
 From moments to the centred normal equations:
 
-    G = G0 - c c'/W + alpha I,   B = B0 - s c'/W,   energy = e0 - s^2/W,
+    G = G0 - c c'/W + alpha I,   B = B0 - s c'/W,   target_sq_norm = e0 - s^2/W,
     mean of d = o + c/W,         mean of y = p + s/W.
 
 Two routes give the rows of G. The **Gram route** accumulates G0 in the pass: l M^2 flops once,
 M^2 numbers, then a row is free. The **direct route** keeps only the diagonal and computes rows
 when they are asked for, a *panel* at a time: the row wanted and those most likely to be wanted
-next (as a draft of the next steps says, see ``pivoting.py``), so that a pass over the dictionary
+next (as a draft of the next steps says, see ``pursuits.py``), so that a pass over the dictionary
 runs at the speed of a matrix product. It keeps the l x M matrix where that fits in memory and
 evaluates it anew where not. Both give the same atoms to rounding.
 """
@@ -44,9 +44,10 @@ import numpy as np
 
 from pursuit._typing import Array
 from pursuit._validation import Samples, refuse_not_finite
+from pursuit.greedy.gram_rows import PANEL, LazyGram, SmallGram
+from pursuit.greedy.pursuits import DRAFT_ATOMS
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import add_gram, gram_zeros, mirror, subtract_outer
-from pursuit.linalg.partial_cholesky import DRAFT_ATOMS, SmallGram
 
 __all__ = [
     "Moments",
@@ -57,7 +58,6 @@ __all__ = [
     "normal_equations",
 ]
 
-PANEL = 64
 # Steps for which the rows of one panel last, about.
 STEPS_A_PANEL = 5
 
@@ -79,7 +79,7 @@ class Moments:
     atom_sum: Array
     cross: Array
     target_sum: Array
-    energy: Array
+    target_sq_norm: Array
     weight: float
 
     def copy(self) -> Moments:
@@ -98,7 +98,7 @@ class Moments:
             self.atom_sum - other.atom_sum,
             self.cross - other.cross,
             self.target_sum - other.target_sum,
-            self.energy - other.energy,
+            self.target_sq_norm - other.target_sq_norm,
             self.weight - other.weight,
         )
 
@@ -109,11 +109,11 @@ class NormalEquations:
 
     Attributes
     ----------
-    gram : CompleteGram or LazyGram
+    gram : SmallGram or LazyGram
         Rows of G, ridge included.
     cross : ndarray of shape (n_targets, n_atoms)
         B, products of the atoms with the targets.
-    energy : ndarray of shape (n_targets,)
+    target_sq_norm : ndarray of shape (n_targets,)
         Squared norms of the targets.
     atom_mean, target_mean : ndarray of shape (n_atoms,), (n_targets,)
         Weighted means; zero without an intercept.
@@ -123,105 +123,13 @@ class NormalEquations:
         Ridge on the atoms.
     """
 
-    gram: CompleteGram | LazyGram
+    gram: SmallGram | LazyGram
     cross: Array
-    energy: Array
+    target_sq_norm: Array
     atom_mean: Array
     target_mean: Array
     weight: float
     alpha: float
-
-
-class CompleteGram(SmallGram):
-    """Rows of a G held in memory (Gram route)."""
-
-    # Several pursuits may read it at once.
-    shareable = True
-
-    def __init__(self, gram: Array, diagonal: Array, alpha: float) -> None:
-        super().__init__(gram)
-        self.diagonal = diagonal
-        self.alpha = alpha
-
-
-class LazyGram:
-    """Rows of G computed when asked for, in panels (direct route).
-
-    Parameters
-    ----------
-    values : WeightedValues
-        The dictionary on the training rows.
-    atom_sum : ndarray of shape (n_atoms,) or None
-        c / sqrt(W), subtracted with an intercept.
-    diagonal : ndarray of shape (n_atoms,)
-        Diagonal of G, ridge included.
-    alpha : float
-        Ridge.
-    """
-
-    shareable = False
-
-    def __init__(
-        self,
-        values: WeightedValues,
-        atom_sum: Array | None,
-        diagonal: Array,
-        alpha: float,
-    ) -> None:
-        self._values = values
-        self._atom_sum = atom_sum
-        self._rows: dict[int, Array] = {}
-        self.diagonal = diagonal
-        self.alpha = alpha
-
-    def has(self, index: int) -> bool:
-        """Whether row `index` is at hand."""
-        return index in self._rows
-
-    def block(self, atoms: Array) -> Array:
-        """Rows and columns `atoms` of G, from a pass over these atoms alone."""
-        block = np.zeros((len(atoms), len(atoms)))
-        for values in self._values.among(atoms):
-            block += values.T @ values
-        if self._atom_sum is not None:
-            block -= np.outer(self._atom_sum[atoms], self._atom_sum[atoms])
-        block[np.diag_indices_from(block)] += self.alpha
-        return block
-
-    def row(self, index: int, scores: Array) -> Array:
-        """Row `index` of G, computed with the rows of the best other scores if it is new."""
-        if index not in self._rows:
-            self._forget()
-            panel = self._panel(index, scores)
-            for atom, row in zip(panel, self._compute(panel), strict=True):
-                self._rows[int(atom)] = row
-        return self._rows[index]
-
-    def _panel(self, index: int, scores: Array) -> Array:
-        """The atom wanted and the best others whose rows are not at hand."""
-        size = min(PANEL, len(scores))
-        open_scores = np.array(scores)
-        open_scores[list(self._rows)] = -np.inf
-        open_scores[index] = np.inf
-        best = np.argpartition(open_scores, len(scores) - size)[-size:]
-        return best[open_scores[best] > -np.inf]
-
-    def _compute(self, panel: Array) -> Array:
-        """Rows of G for the atoms of the panel, one blocked pass over the data."""
-        rows = np.zeros((len(panel), len(self.diagonal)))
-        for _, block in self._values:
-            rows += block[:, panel].T @ block
-        if self._atom_sum is not None:
-            rows -= np.outer(self._atom_sum[panel], self._atom_sum)
-        rows[np.arange(len(panel)), panel] += self.alpha
-        return rows
-
-    def _forget(self) -> None:
-        """Drop the oldest panel's rows while the kept ones outgrow the memory budget."""
-        row_bytes = 8 * len(self.diagonal)
-        while self._rows and not blocks.fits(2 * row_bytes * (len(self._rows) + PANEL)):
-            for atom in list(self._rows)[:PANEL]:
-                del self._rows[atom]
 
 
 def choose_route(shape: tuple[int, int], n_atoms: int, n_steps: int) -> str:
@@ -361,8 +269,8 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
         mirror(gram)
         diagonal = gram.diagonal().copy()
     with np.errstate(over="ignore"):
-        energy = (weighted * target_deviations).sum(axis=0)
-    if not np.isfinite(energy).all():
+        target_sq_norm = (weighted * target_deviations).sum(axis=0)
+    if not np.isfinite(target_sq_norm).all():
         raise ValueError("y: the targets are too large to be squared; rescale them")
     if not np.isfinite(diagonal).all():
         raise ValueError("kernel: the values are too large to be squared; rescale the features")
@@ -373,7 +281,7 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
         atom_sum,
         cross,
         weighted.sum(axis=0),
-        energy,
+        target_sq_norm,
         float(weights.sum()),
     )
 
@@ -411,25 +319,25 @@ def normal_equations(moments: Moments, values: WeightedValues, *, alpha: float) 
     # Rounding is relative to the norms before centring: an atom whose deviations drown in it
     # counts as constant.
     noise = np.finfo(np.float64).eps * (moments.diagonal + weight * origin.atoms**2)
-    diagonal, cross, energy = moments.diagonal, moments.cross, moments.energy
+    diagonal, cross, target_sq_norm = moments.diagonal, moments.cross, moments.target_sq_norm
     if centred:
         diagonal = diagonal - (c / root) ** 2
         cross = cross - np.outer(s / root, c / root)
-        energy = energy - (s / root) ** 2
+        target_sq_norm = target_sq_norm - (s / root) ** 2
     diagonal = np.where(diagonal > 100.0 * noise, diagonal + alpha, 0.0)
-    gram: CompleteGram | LazyGram
+    gram: SmallGram | LazyGram
     if moments.gram is not None:
         G = moments.gram
         if centred:
             subtract_outer(G, c / root)
         G[np.diag_indices_from(G)] += alpha
-        gram = CompleteGram(G, diagonal, alpha)
+        gram = SmallGram(G, diagonal, alpha)
     else:
         gram = LazyGram(values, c / root if centred else None, diagonal, alpha)
     return NormalEquations(
         gram,
         cross,
-        np.maximum(energy, 0.0),
+        np.maximum(target_sq_norm, 0.0),
         origin.atoms + c / weight if centred else origin.atoms,
         origin.targets + s / weight if centred else origin.targets,
         weight,

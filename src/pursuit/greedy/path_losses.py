@@ -58,15 +58,15 @@ def training_losses(path: CoefficientPath, equations: NormalEquations) -> Array:
 
     Each step lowers ``|y - f|^2 + alpha |a|^2`` by |z|^2; the ridge term is taken off again.
     """
-    n_steps, n_outputs = path.n_steps, len(equations.energy)
+    n_steps, n_outputs = path.n_steps, len(equations.target_sq_norm)
     total = np.zeros(n_steps + 1)
     for b, basis in enumerate(cast("tuple[BasisPath, ...]", path.bases)):
         squares = np.vstack([np.zeros((1, len(basis.outputs))), basis.targets**2])
-        energy = equations.energy[basis.outputs] - squares.cumsum(axis=0)
+        left = equations.target_sq_norm[basis.outputs] - squares.cumsum(axis=0)
         if equations.alpha:
-            energy -= equations.alpha * _squared_coefficients(basis)
+            left -= equations.alpha * _squared_coefficients(basis)
         taken = np.concatenate([[0], (path.order == b).cumsum()])
-        total += energy[taken].sum(axis=1)
+        total += left[taken].sum(axis=1)
     losses: Array = np.maximum(total, 0.0) / (equations.weight * n_outputs)
     return losses
 

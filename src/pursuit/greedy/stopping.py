@@ -1,23 +1,86 @@
-"""When to stop: which prefix of a path to keep.
+"""When to stop: how far a path is grown and which prefix of it is kept.
 
 Sections 2.1 and 5 of Vincent and Bengio (2002): a fixed number of functions, a training error
 below a threshold, or the number with the lowest error on rows that the fit has not seen, with
-patience. Pure functions of a sequence of losses.
+patience.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from pursuit._typing import Array
+from pursuit._warnings import warn
+from pursuit.expansion.basis_functions import AtomSet
+from pursuit.expansion.expansion import CoefficientPath
+from pursuit.greedy.multi_output import MultiOutputPursuit
 
-__all__ = ["Decision", "best_prefix", "below_threshold"]
+__all__ = [
+    "Decision",
+    "Fit",
+    "Stopping",
+    "best_prefix",
+    "below_threshold",
+    "choose_prefix",
+    "warn_short",
+]
+
+# Held-out rows are first examined after this many steps; then the path is doubled.
+FIRST_EXAMINED = 32
+
+# From a path, its atoms and their places in the dictionary to one number a step.
+Losses = Callable[[CoefficientPath, AtomSet, Array], Array]
+
+
+class Stopping(NamedTuple):
+    """When to end a path (sections 2.1 and 5 of Vincent and Bengio 2002).
+
+    Attributes
+    ----------
+    losses : callable or None
+        Losses after 1, 2, ... steps on rows that the fit has not seen, or a bound; the prefix
+        with the lowest is kept. None: the training loss alone is followed.
+    patience : int or None
+        Examine at most this many steps after the best one.
+    tol : float
+        With `losses`, the least improvement that counts; without, the training loss at which
+        the path ends (0: never).
+    """
+
+    losses: Losses | None = None
+    patience: int | None = None
+    tol: float = 0.0
+
+
+class Fit(NamedTuple):
+    """A path with its prefix chosen.
+
+    Attributes
+    ----------
+    path : CoefficientPath
+        The steps kept.
+    support : ndarray of int of shape (n_vectors,)
+        Their atoms in the dictionary, in order of choice.
+    train_losses, watched_losses : ndarray of shape (n_seen,) or None
+        Losses after 1, 2, ... steps, up to the last step examined.
+    reason : str
+        ``"n_components"``, ``"tol"``, ``"early_stopping"``, ``"rank"``, ``"zero_residual"`` or
+        ``"no_gain"``.
+    """
+
+    path: CoefficientPath
+    support: Array
+    train_losses: Array
+    watched_losses: Array | None
+    reason: str
 
 
 class Decision(NamedTuple):
-    """How many steps to keep, how many were looked at, and whether to look no further."""
+    """How many steps to keep, how many were examined, and whether to examine no more."""
 
     n_steps: int
     n_seen: int
@@ -32,7 +95,7 @@ def best_prefix(losses: Array, patience: int | None = None, tol: float = 0.0) ->
     losses : ndarray of shape (n_steps,)
         Loss after 1, 2, ... steps.
     patience : int, optional
-        Look no further than this many steps after the best one.
+        Examine at most this many steps after the best one.
     tol : float, default 0.0
         A step counts as better only where it lowers the best loss by more than this.
 
@@ -68,3 +131,73 @@ def below_threshold(losses: Array, threshold: float) -> int | None:
     """
     reached = np.flatnonzero(np.asarray(losses) <= threshold)
     return int(reached[0]) + 1 if len(reached) else None
+
+
+def choose_prefix(pursuit: MultiOutputPursuit, atoms: AtomSet, stopping: Stopping) -> Fit:
+    """Grow the path to its budget, or as long as patience lasts, and keep the best prefix.
+
+    Parameters
+    ----------
+    pursuit : MultiOutputPursuit
+        Not yet grown.
+    atoms : AtomSet
+        The dictionary's atoms.
+    stopping : Stopping
+        The rule.
+    """
+    budget = len(pursuit.order)
+    n_examined = budget if stopping.patience is None else min(budget, FIRST_EXAMINED)
+    while True:
+        pursuit.extend(n_examined)
+        path, support = pursuit.path()
+        train = pursuit.training_losses(path)
+        if stopping.losses is None:
+            return _below_threshold(pursuit, path, support, train, stopping.tol)
+        losses = stopping.losses(path, atoms.take(support), support)
+        decision = best_prefix(losses, stopping.patience, stopping.tol)
+        if decision.final or n_examined == budget or path.n_steps < n_examined:
+            break
+        n_examined = min(budget, 2 * n_examined)
+    early = decision.final or decision.n_steps < path.n_steps
+    return _kept(
+        path.first(decision.n_steps),
+        support,
+        train[: decision.n_seen],
+        losses[: decision.n_seen],
+        "early_stopping" if early else pursuit.reason(),
+    )
+
+
+def _below_threshold(
+    pursuit: MultiOutputPursuit, path: CoefficientPath, support: Array, train: Array, tol: float
+) -> Fit:
+    """All steps, or those up to the first training loss of at most `tol`."""
+    n = below_threshold(train, tol) if tol > 0 else None
+    if n is None:
+        return _kept(path, support, train, None, pursuit.reason())
+    return _kept(path.first(n), support, train[:n], None, "tol")
+
+
+def _kept(
+    path: CoefficientPath, support: Array, train: Array, watched: Array | None, reason: str
+) -> Fit:
+    """The fit with its support cut to the vectors of the path."""
+    return Fit(path, support[: path.n_vectors(path.n_steps)], train, watched, reason)
+
+
+_REASONS = {
+    "rank": "the other candidates are numerically combinations of those chosen, or constant",
+    "zero_residual": "the training targets are explained to rounding",
+    "no_gain": "no other candidate lowers the training error",
+}
+
+
+def warn_short(fit: Fit, budget: int) -> None:
+    """Say why fewer functions than asked for were used."""
+    n_taken = sum(fit.path.lengths(fit.path.n_steps))
+    if fit.reason in _REASONS and n_taken < budget:
+        warn(
+            f"n_components={budget}, but the path ended after {n_taken} steps: "
+            f"{_REASONS[fit.reason]}",
+            ConvergenceWarning,
+        )

@@ -16,7 +16,8 @@ from sklearn.model_selection import check_cv, train_test_split
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_real, class_codes
 from pursuit.dictionary import Dictionary
-from pursuit.greedy.any_loss import Method, start_search
+from pursuit.greedy.make_pursuit import Method, pursuit_on
+from pursuit.greedy.multi_output import MultiOutputPursuit
 from pursuit.greedy.normal_equations import (
     NormalEquations,
     Origin,
@@ -26,7 +27,6 @@ from pursuit.greedy.normal_equations import (
     normal_equations,
 )
 from pursuit.greedy.path_losses import held_out_losses, row_losses
-from pursuit.greedy.squared_error import Turns
 from pursuit.kernels import scale_gamma
 
 __all__ = ["FoldPaths", "fold_losses", "gamma_grid", "hold_out", "index_splits"]
@@ -207,13 +207,13 @@ class FoldPaths:
             last = float(np.average(row_losses(loss, on_test.Y, constant), weights=on_test.weights))
         return np.concatenate([losses, np.full(sum(budgets) - len(losses), last)])
 
-    def _search(self, train: Array, outside: Array, budgets: list[int]) -> Turns:
+    def _search(self, train: Array, outside: Array, budgets: list[int]) -> MultiOutputPursuit:
         """The path on the training part; atoms of the rows left out are barred."""
         rows = self.dictionary.rows
         barred = None if rows is None else np.isin(rows, outside)
         values = self._values(train, keep=self.method.many_passes)
         equations = self._equations(values, outside)
-        return start_search(values, equations, budgets, self.method, barred)
+        return pursuit_on(values, equations, budgets, self.method, barred)
 
     def _equations(self, values: WeightedValues, outside: Array) -> NormalEquations:
         """Normal equations of the training part."""

@@ -58,8 +58,9 @@ from pursuit import _validation
 from pursuit._validation import Samples
 from pursuit.base.docstrings import with_shared_sections
 from pursuit.dictionary import Dictionary
-from pursuit.greedy.any_loss import Method, new_search, warn_unconverged
-from pursuit.greedy.squared_error import Fit, Stopping, choose_prefix
+from pursuit.greedy.any_loss import warn_unconverged
+from pursuit.greedy.make_pursuit import Method, make_pursuit
+from pursuit.greedy.stopping import Fit, Stopping, choose_prefix
 from pursuit.matching_pursuit.expansion_model import ExpansionClassifier, ExpansionRegressor
 from pursuit.matching_pursuit.path_estimator import CrossValidatedEstimator, HeldOutEstimator
 
@@ -100,7 +101,7 @@ def kernel_matching_pursuit(
         The path, the chosen atoms and the losses along the way.
     """
     method, stopping = method or Method(), stopping or Stopping()
-    search = new_search(dictionary, samples, budgets, method)
+    search = make_pursuit(dictionary, samples, budgets, method)
     fit = choose_prefix(search, dictionary.atoms, stopping)
     warn_unconverged(search)
     return fit

@@ -16,14 +16,16 @@ from pursuit import _validation
 from pursuit._typing import Array
 from pursuit._validation import Samples, class_codes
 from pursuit.dictionary import Dictionary, draw_candidates, n_candidate_rows, resolve_dictionary
-from pursuit.greedy.any_loss import LossRule, Method
+from pursuit.greedy.any_loss import LossRule
+from pursuit.greedy.make_pursuit import Method
+from pursuit.greedy.multi_output import round_robin
 from pursuit.greedy.path_losses import (
     bound_path,
     held_out_losses,
     inverse_temperatures,
     leave_one_out_losses,
 )
-from pursuit.greedy.squared_error import Fit, Stopping, deal, warn_short
+from pursuit.greedy.stopping import Fit, Stopping, warn_short
 from pursuit.kernels import Kernel
 from pursuit.losses import Loss, SquaredError, resolve_loss
 from pursuit.matching_pursuit.cross_validation import (
@@ -361,7 +363,7 @@ class CrossValidatedEstimator(PathEstimator):
         # Among equal losses the smallest model, then the first gamma.
         n_before, best = np.argwhere((mean == mean.min()).T)[0]
         self.gamma_ = self.gammas_[best]
-        chosen = np.bincount(deal(budgets)[: n_before + 1], minlength=len(budgets)).tolist()
+        chosen = np.bincount(round_robin(budgets)[: n_before + 1], minlength=len(budgets)).tolist()
         final = dictionary(self.gamma_)
         return self._fit(samples, rows, final, chosen, lambda train, loss: Stopping())
 

@@ -60,7 +60,7 @@ from pursuit.base.estimators import ClassPredictor
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.greedy.any_loss import Method, new_search
+from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.optimize.svm import VectorSolution, energy, solve_on_vectors
@@ -492,11 +492,11 @@ def _chosen_rows(
     n_rows = samples.X.shape[0]
     number = n_candidate_rows(None, n_rows, sum(budgets))
     candidates = draw_candidates(np.arange(n_rows), number, rng)
-    search = new_search(training_rows(kernel, samples.X, candidates), samples, budgets, Method())
+    search = make_pursuit(training_rows(kernel, samples.X, candidates), samples, budgets, Method())
     search.extend(sum(budgets))
     found = []
     for pursuit, budget in zip(search.pursuits, budgets, strict=True):
-        Z = _dense(samples.X[candidates[np.array(pursuit.picks, dtype=int)]])
+        Z = _dense(samples.X[candidates[np.array(pursuit.pivots, dtype=int)]])
         found.append(np.vstack([Z, _random_rows(samples, budget - len(Z), rng)]))
     return found
 

@@ -1,0 +1,165 @@
+"""Rows of the Gram matrix G = D'D, held in memory or computed in panels when asked for.
+
+A pursuit reads one row a step. Where rows are computed, a pass over the dictionary that gives one
+row could give many at the speed of a matrix product; which others will be wanted only the pursuit
+can say, and it does so with `GramRows.prefetch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from pursuit._typing import Array
+from pursuit.linalg import blocks
+
+__all__ = ["PANEL", "GramRows", "LazyGram", "SmallGram", "Values"]
+
+# Rows that are computed in one pass.
+PANEL = 64
+
+
+class GramRows(Protocol):
+    """Access to G without saying how it is stored."""
+
+    @property
+    def diagonal(self) -> Array:
+        """Diagonal of G."""
+
+    @property
+    def alpha(self) -> float:
+        """Ridge, already added to the diagonal."""
+
+    def has(self, index: int) -> bool:
+        """Whether row `index` is at hand."""
+
+    def prefetch(self, atoms: Array) -> None:
+        """Bring rows to hand: the first, and as many of the next as one pass gives."""
+
+    def row(self, index: int) -> Array:
+        """Row `index` of G."""
+
+    def block(self, atoms: Array) -> Array:
+        """Rows and columns `atoms` of G."""
+
+
+class SmallGram:
+    """A G held in memory.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (M, M)
+        G, ridge included.
+    diagonal : ndarray of shape (M,), optional
+        Its diagonal, with zeros where an atom counts as zero.
+    alpha : float, default=0.0
+        The ridge.
+    """
+
+    # Several pursuits may read it at once.
+    shareable = True
+
+    def __init__(self, gram: Array, diagonal: Array | None = None, alpha: float = 0.0) -> None:
+        self.gram = gram
+        self.diagonal = gram.diagonal() if diagonal is None else diagonal
+        self.alpha = alpha
+
+    def has(self, index: int) -> bool:
+        """Whether row `index` is at hand: always."""
+        return True
+
+    def prefetch(self, atoms: Array) -> None:
+        """Nothing to do."""
+
+    def row(self, index: int) -> Array:
+        """Row `index`."""
+        # G is symmetric, and stored column by column where it is large.
+        row: Array = self.gram[:, index]
+        return row
+
+    def block(self, atoms: Array) -> Array:
+        """Rows and columns `atoms`."""
+        block: Array = self.gram[np.ix_(atoms, atoms)]
+        return block
+
+
+class Values(Protocol):
+    """The dictionary on the training rows, weighted, block by block."""
+
+    def __iter__(self) -> Iterator[tuple[slice, Array]]:
+        """Pairs (rows, values of all atoms)."""
+
+    def among(self, atoms: Array) -> Iterator[Array]:
+        """Values of some atoms."""
+
+
+class LazyGram:
+    """Rows of G computed in panels when asked for (direct route).
+
+    Parameters
+    ----------
+    values : WeightedValues
+        The dictionary on the training rows.
+    atom_sum : ndarray of shape (n_atoms,) or None
+        c / sqrt(W), subtracted with an intercept.
+    diagonal : ndarray of shape (n_atoms,)
+        Diagonal of G, ridge included.
+    alpha : float
+        Ridge.
+    """
+
+    shareable = False
+
+    def __init__(
+        self, values: Values, atom_sum: Array | None, diagonal: Array, alpha: float
+    ) -> None:
+        self._values = values
+        self._atom_sum = atom_sum
+        self._rows: dict[int, Array] = {}
+        self.diagonal = diagonal
+        self.alpha = alpha
+
+    def has(self, index: int) -> bool:
+        """Whether row `index` is at hand."""
+        return index in self._rows
+
+    def prefetch(self, atoms: Array) -> None:
+        """Compute the first rows of `atoms` that are not at hand, a panel of them, in one pass."""
+        self._forget()
+        panel = np.array([atom for atom in atoms.tolist() if atom not in self._rows][:PANEL])
+        self._rows.update(zip(panel.tolist(), self._compute(panel), strict=True))
+
+    def row(self, index: int) -> Array:
+        """Row `index` of G."""
+        if index not in self._rows:
+            self.prefetch(np.array([index]))
+        return self._rows[index]
+
+    def block(self, atoms: Array) -> Array:
+        """Rows and columns `atoms` of G, from a pass over these atoms alone."""
+        block = np.zeros((len(atoms), len(atoms)))
+        for values in self._values.among(atoms):
+            block += values.T @ values
+        if self._atom_sum is not None:
+            block -= np.outer(self._atom_sum[atoms], self._atom_sum[atoms])
+        block[np.diag_indices_from(block)] += self.alpha
+        return block
+
+    def _compute(self, panel: Array) -> Array:
+        """Rows of G for the atoms of the panel, one blocked pass over the data."""
+        rows = np.zeros((len(panel), len(self.diagonal)))
+        for _, block in self._values:
+            rows += block[:, panel].T @ block
+        if self._atom_sum is not None:
+            rows -= np.outer(self._atom_sum[panel], self._atom_sum)
+        rows[np.arange(len(panel)), panel] += self.alpha
+        return rows
+
+    def _forget(self) -> None:
+        """Drop the oldest panel's rows while the kept ones outgrow the memory budget."""
+        row_bytes = 8 * len(self.diagonal)
+        while self._rows and not blocks.fits(2 * row_bytes * (len(self._rows) + PANEL)):
+            for atom in list(self._rows)[:PANEL]:
+                del self._rows[atom]

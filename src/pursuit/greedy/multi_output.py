@@ -1,0 +1,145 @@
+"""Greedy bases that grow together: one for all outputs, or one an output.
+
+Several bases share the dictionary and the normal equations, and take steps round-robin, so that
+the first n steps of the model are what a budget of n would have given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from pursuit._typing import Array
+from pursuit.expansion.expansion import BasisPath, CoefficientPath, RefittedPath, without_void_end
+from pursuit.greedy.normal_equations import NormalEquations
+from pursuit.linalg import blocks
+from pursuit.losses import Loss
+
+__all__ = ["MultiOutputPursuit", "round_robin"]
+
+
+class Basis(Protocol):
+    """One greedy basis that can be grown."""
+
+    pivots: list[int]
+
+    def extend(self, n_steps: int) -> str | None:
+        """Take up to `n_steps` more steps; return why it ended early, or None."""
+
+    def solution(self) -> tuple[Any, ...]:
+        """Return what gives the coefficients of every prefix."""
+
+
+class MultiOutputPursuit:
+    """Greedy bases that grow together, round-robin: one for all outputs, or one an output.
+
+    A subclass fills `pursuits`, one a basis, and says what a basis and its loss are.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+        G, D'y and the means.
+    loss : Loss
+        What the fit makes small.
+    budgets : list of int
+        Maximum number of steps of each basis; as many as bases.
+    shareable : bool
+        Whether the pursuits may grow at the same time.
+    """
+
+    # A basis of the path, from its pivots, a pursuit's solution and its outputs.
+    basis: Callable[..., BasisPath | RefittedPath]
+
+    def __init__(
+        self, equations: NormalEquations, loss: Loss, budgets: list[int], *, shareable: bool
+    ) -> None:
+        self.equations, self.loss = equations, loss
+        n_outputs = len(equations.target_sq_norm)
+        together = [np.arange(n_outputs)]
+        self.outputs = together if len(budgets) == 1 else list(np.arange(n_outputs)[:, None])
+        self.order = round_robin(budgets)
+        self.reasons: list[str | None] = [None] * len(budgets)
+        self.pursuits: list[Basis] = []
+        self.shareable = shareable
+
+    def extend(self, n_steps: int) -> None:
+        """Grow the model to `n_steps` steps in all, as far as its bases can."""
+        lengths = np.bincount(self.order[:n_steps], minlength=len(self.pursuits))
+
+        def grow(b: int) -> None:
+            pursuit = self.pursuits[b]
+            if self.reasons[b] is None:
+                self.reasons[b] = pursuit.extend(int(lengths[b]) - len(pursuit.pivots))
+
+        blocks.in_parallel(grow, range(len(self.pursuits)), parallel=self.shareable)
+
+    def reason(self) -> str:
+        """Why the path ended: the first basis that ran out says it."""
+        return next((reason for reason in self.reasons if reason), "n_components")
+
+    def steps(self) -> Array:
+        """The basis of each step taken so far, -1 where a basis whose turn it was had ended."""
+        left = [len(pursuit.pivots) for pursuit in self.pursuits]
+        order = self.order.copy()
+        for step, b in enumerate(self.order):
+            if left[b]:
+                left[b] -= 1
+            else:
+                order[step] = -1
+        return without_void_end(order)
+
+    def path(self) -> tuple[CoefficientPath, Array]:
+        """Return the coefficients of every prefix, and the chosen atoms in order of choice."""
+        chosen = [len(pursuit.pivots) for pursuit in self.pursuits]
+        solutions = blocks.in_parallel(lambda pursuit: pursuit.solution(), self.pursuits)
+        for b, pursuit in enumerate(self.pursuits):
+            if len(pursuit.pivots) < chosen[b]:
+                self.reasons[b] = "rank"
+        order = self.steps()
+        support, positions = _merge([p.pivots for p in self.pursuits], order)
+        bases = tuple(
+            self.basis(np.array(at, dtype=int), *solution, outputs)
+            for at, solution, outputs in zip(positions, solutions, self.outputs, strict=True)
+        )
+        atom_mean = self.equations.atom_mean[support]
+        return CoefficientPath(bases, order, atom_mean, self.start), support
+
+    @property
+    def start(self) -> Array:
+        """The best constant, (n_outputs,)."""
+        raise NotImplementedError
+
+    @property
+    def n_unconverged(self) -> int:
+        """Number of re-fits that ended before their minimum; none where there is a closed form."""
+        return 0
+
+    def training_losses(self, path: CoefficientPath) -> Array:
+        """Mean loss on the training rows after 1, 2, ... steps."""
+        raise NotImplementedError
+
+
+def round_robin(budgets: list[int]) -> Array:
+    """The basis that takes each step: round-robin until their budgets are spent.
+
+    Examples
+    --------
+    >>> from pursuit.greedy.multi_output import round_robin
+    >>> round_robin([3, 1]).tolist()
+    [0, 1, 0, 0]
+    """
+    rounds = np.concatenate([np.arange(n) for n in budgets])
+    owners = np.repeat(np.arange(len(budgets)), budgets)
+    return owners[np.lexsort((owners, rounds))]
+
+
+def _merge(pivots: list[list[int]], order: Array) -> tuple[Array, list[list[int]]]:
+    """Distinct atoms in order of first choice, and each basis's pivots as positions in them."""
+    place: dict[int, int] = {}
+    positions: list[list[int]] = [[] for _ in pivots]
+    for b in order[order >= 0]:
+        atom = pivots[b][len(positions[b])]
+        positions[b].append(place.setdefault(atom, len(place)))
+    return np.array(list(place), dtype=int), positions
