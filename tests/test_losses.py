@@ -12,7 +12,7 @@ from scipy import special
 from scipy.optimize import minimize_scalar
 from sklearn import metrics
 
-from pursuit import losses
+from pursuit import KernelMatchingPursuitRegressor, losses
 from pursuit._validation import signed_targets
 from pursuit.io.tree import Decoder, Encoder
 from pursuit.losses import (
@@ -554,8 +554,10 @@ def test_robust_scale_where_most_targets_are_equal():
     Y = np.array([[0.0], [0.0], [0.0], [4.0]])
     assert_allclose(robust_scale(Y, np.ones(4)), np.sqrt(3.0), rtol=1e-15)
     assert_allclose(robust_scale(Y + 1e6, np.ones(4)), np.sqrt(3.0), rtol=1e-9)
-    assert robust_scale(np.full((7, 1), 0.1), np.full(7, 0.3)) == 1.0
-    assert robust_scale(np.array([[5.0]]), np.ones(1)) == 1.0
+    # Equal targets have no spread: their size is the unit.
+    assert robust_scale(np.full((7, 1), 0.1), np.full(7, 0.3)) == 0.1
+    assert robust_scale(np.array([[-5.0]]), np.ones(1)) == 5.0
+    assert robust_scale(np.zeros((3, 1)), np.ones(3)) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -566,8 +568,10 @@ def test_robust_scale_where_most_targets_are_equal():
 def test_scale_becomes_a_number(loss, field, factor, rng):
     Y, weights = rng.normal(size=(20, 2)), rng.uniform(size=20)
     resolved = loss.resolved(Y, weights)
-    number = factor * robust_scale(Y, weights)
-    assert resolved == dataclasses.replace(loss, **{field: number})
+    numbers = tuple(factor * robust_scale(column[:, None], weights) for column in Y.T)
+    assert resolved == dataclasses.replace(loss, **{field: numbers})
+    one = loss.resolved(Y[:, :1], weights)
+    assert one == dataclasses.replace(loss, **{field: numbers[0]})
     assert resolved.resolved(7.0 * Y, weights) is resolved
     for method in ("value", "gradient", "curvature"):
         with pytest.raises(ValueError, match=f"{field}='scale' becomes a number by resolved"):
@@ -806,3 +810,27 @@ def test_losses_differ():
     assert repr(Quantile(0.9)) == "Quantile(quantile=0.9, smoothing='scale')"
     with pytest.raises(TypeError):
         LOSSES["mine"] = LogLoss()
+
+
+@pytest.mark.parametrize("name", ["huber", "absolute_error", "quantile"])
+def test_each_target_has_its_own_scale(name, rng):
+    Y, F = rng.normal(size=(50, 2)), rng.normal(size=(50, 2))
+    Y[:7] += 5.0
+    unit, weights = np.array([1e-4, 1e3]), np.ones(50)
+    both = LOSSES[name].resolved(Y * unit, weights)
+    power = 2 if name == "huber" else 1
+    for t in range(2):
+        one = LOSSES[name].resolved(Y[:, [t]], weights)
+        own = slice(t, t + 1)
+        value = one.value(Y[:, own], F[:, own]) * unit[t] ** power
+        assert_allclose(both.value(Y * unit, F * unit)[:, own], value, rtol=1e-9)
+        slope = one.gradient(Y[:, own], F[:, own]) * unit[t] ** (power - 1)
+        assert_allclose(both.gradient(Y * unit, F * unit)[:, own], slope, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("constant", [1e-6, -3e5, 0.1])
+def test_a_constant_target_is_predicted_in_its_own_unit(constant, rng):
+    X, y = rng.normal(size=(40, 2)), np.full(40, constant)
+    loss = Quantile(0.9)
+    model = KernelMatchingPursuitRegressor(5, loss=loss, alpha=0.0).fit(X, y)
+    assert_allclose(model.predict(X), y, rtol=0.03)

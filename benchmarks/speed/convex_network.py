@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 
 from benchmarks.convex_network_sets import load
 from pursuit import ConvexNetworkClassifier
-from pursuit.expansion.design_matrix import KeptMatrix
+from pursuit.expansion.design_matrix import DesignMatrix
 from pursuit.kernels import CosinePolynomial
 from pursuit.losses import LOSSES
 from pursuit.optimize.coordinate_descent import Problem, solve
@@ -63,7 +63,7 @@ def problem_of(loss, bound, penalty):
     box = np.full(n, -bound), np.full(n, bound)
     A = K if penalty == "kernel" else None
     y = np.where(y == y[0], 1.0, -1.0)[:, None]
-    return Problem(LOSSES[loss], y, np.ones(n), KeptMatrix(K), 1.0, A, *box)
+    return Problem(LOSSES[loss], y, np.ones(n), DesignMatrix(None, K), 1.0, A, *box)
 
 
 def lbfgs(problem, target):

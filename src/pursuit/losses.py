@@ -88,6 +88,8 @@ NORMAL_MAD = 1.4826
 HUBER_DELTA = 1.345
 # Width of the smoothing of the absolute error and the pinball, in robust standard deviations.
 SMOOTHING = 0.01
+# Targets whose deviation is below this share of them are equal: it is rounding.
+EQUAL = 1e-14
 # Ridge for losses without a finite minimum.
 RIDGE = 0.01
 
@@ -97,12 +99,12 @@ def _quiet() -> np.errstate:
     return np.errstate(over="ignore", under="ignore")
 
 
-def _ramp(z: Array, width: float = 1.0) -> Array:
+def _ramp(z: Array, width: float | Array = 1.0) -> Array:
     """max(0, z) with a smooth corner: w log(1 + exp(z / w)), without overflow."""
     return np.maximum(z, 0.0) + width * np.log1p(np.exp(-np.abs(z) / width))
 
 
-def _ramp_bend(z: Array, width: float = 1.0) -> Array:
+def _ramp_second_derivative(z: Array, width: float | Array = 1.0) -> Array:
     """Second derivative of the smooth ramp: sigmoid(z / w) sigmoid(-z / w) / w."""
     return _sigmoid(z / width) * _sigmoid(-z / width) / width
 
@@ -114,7 +116,7 @@ def _sigmoid(z: Array) -> Array:
 
 def _squared_sech(m: Array) -> Array:
     """1 - tanh(m)^2 = 4 sigmoid(2m) sigmoid(-2m)."""
-    return 4.0 * _ramp_bend(2.0 * m)
+    return 4.0 * _ramp_second_derivative(2.0 * m)
 
 
 def _probabilities(F: Array) -> Array:
@@ -127,14 +129,15 @@ def _check_scale(name: str, value: Any) -> None:
     if isinstance(value, str) and value != "scale":
         raise ValueError(f"{name} must be 'scale' or a positive number, got {value!r}")
     if not isinstance(value, str):
-        check_real(name, value, above=True)
+        for number in value if isinstance(value, tuple) else (value,):
+            check_real(name, number, above=True)
 
 
-def _number(name: str, value: float | str) -> float:
-    """The number of a parameter that was resolved."""
+def _number(name: str, value: float | str | tuple[float, ...]) -> Any:
+    """The number of a parameter that was resolved, or one for each target, (n_targets,)."""
     if isinstance(value, str):
         raise ValueError(f"{name}={value!r} becomes a number by resolved(Y, weights)")
-    return float(value)
+    return np.array(value) if isinstance(value, tuple) else float(value)
 
 
 class Loss:
@@ -209,7 +212,7 @@ class MarginLoss(Loss):
     """Base of the losses L(m) of the margin m = y f, for targets y of +1 and -1.
 
     dL/df = y L'(m) and d2L/df2 = L''(m), as y^2 = 1. Subclasses define L as `_value`, L' as
-    `_slope` and L'' as `_bend`.
+    `_first_derivative` and L'' as `_second_derivative`.
     """
 
     default_alpha = RIDGE
@@ -223,20 +226,20 @@ class MarginLoss(Loss):
     def gradient(self, Y: Array, F: Array) -> Array:
         """Y L'(m)."""
         with _quiet():
-            return Y * self._slope(Y * F)
+            return Y * self._first_derivative(Y * F)
 
     def curvature(self, Y: Array, F: Array) -> Array:
         """L''(m)."""
         with _quiet():
-            return self._bend(Y * F)
+            return self._second_derivative(Y * F)
 
     def _value(self, m: Array) -> Array:
         raise NotImplementedError
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         raise NotImplementedError
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         raise NotImplementedError
 
 
@@ -253,20 +256,20 @@ class ResidualLoss(Loss):
     def gradient(self, Y: Array, F: Array) -> Array:
         """L'(r)."""
         with _quiet():
-            return self._slope(F - Y)
+            return self._first_derivative(F - Y)
 
     def curvature(self, Y: Array, F: Array) -> Array:
         """L''(r)."""
         with _quiet():
-            return self._bend(F - Y)
+            return self._second_derivative(F - Y)
 
     def _value(self, r: Array) -> Array:
         raise NotImplementedError
 
-    def _slope(self, r: Array) -> Array:
+    def _first_derivative(self, r: Array) -> Array:
         raise NotImplementedError
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         raise NotImplementedError
 
 
@@ -288,10 +291,10 @@ class SquaredError(ResidualLoss):
     def _value(self, r: Array) -> Array:
         return r * r
 
-    def _slope(self, r: Array) -> Array:
+    def _first_derivative(self, r: Array) -> Array:
         return 2.0 * r
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         return np.full(r.shape, 2.0)
 
 
@@ -321,10 +324,10 @@ class SquaredErrorTanh(MarginLoss):
     def _value(self, m: Array) -> Array:
         return (np.tanh(m) - self.target) ** 2
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return 2.0 * (np.tanh(m) - self.target) * _squared_sech(m)
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         tanh, slope = np.tanh(m), _squared_sech(m)
         return 2.0 * slope * (slope - 2.0 * tanh * (tanh - self.target))
 
@@ -347,10 +350,10 @@ class Exponential(MarginLoss):
     def _value(self, m: Array) -> Array:
         return np.asarray(np.exp(-m))
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -np.exp(-m)
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         return np.asarray(np.exp(-m))
 
 
@@ -372,11 +375,11 @@ class LogitBoost(MarginLoss):
     def _value(self, m: Array) -> Array:
         return _ramp(-2.0 * m) / LOG2
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -2.0 / LOG2 * _sigmoid(-2.0 * m)
 
-    def _bend(self, m: Array) -> Array:
-        return 4.0 / LOG2 * _ramp_bend(2.0 * m)
+    def _second_derivative(self, m: Array) -> Array:
+        return 4.0 / LOG2 * _ramp_second_derivative(2.0 * m)
 
 
 @dataclass(frozen=True)
@@ -395,10 +398,10 @@ class Doom2(MarginLoss):
     def _value(self, m: Array) -> Array:
         return 2.0 * _sigmoid(-2.0 * m)
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -_squared_sech(m)
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         return 2.0 * np.tanh(m) * _squared_sech(m)
 
 
@@ -430,11 +433,11 @@ class SmoothHinge(MarginLoss):
     def _value(self, m: Array) -> Array:
         return _ramp(1.0 - m, 1.0 / self.beta)
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -_sigmoid(self.beta * (1.0 - m))
 
-    def _bend(self, m: Array) -> Array:
-        return _ramp_bend(1.0 - m, 1.0 / self.beta)
+    def _second_derivative(self, m: Array) -> Array:
+        return _ramp_second_derivative(1.0 - m, 1.0 / self.beta)
 
 
 @dataclass(frozen=True)
@@ -455,10 +458,10 @@ class SquaredHinge(MarginLoss):
     def _value(self, m: Array) -> Array:
         return np.maximum(0.0, 1.0 - m) ** 2
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -2.0 * np.maximum(0.0, 1.0 - m)
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         return np.where(m < 1.0, 2.0, 0.0)
 
 
@@ -480,11 +483,11 @@ class LogLoss(MarginLoss):
     def _value(self, m: Array) -> Array:
         return _ramp(-m)
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return -_sigmoid(-m)
 
-    def _bend(self, m: Array) -> Array:
-        return _ramp_bend(m)
+    def _second_derivative(self, m: Array) -> Array:
+        return _ramp_second_derivative(m)
 
 
 @dataclass(frozen=True)
@@ -555,7 +558,7 @@ class Huber(ResidualLoss):
     Parameters
     ----------
     delta : float or "scale", default "scale"
-        ``"scale"`` is 1.345 times the `robust_scale` of the targets.
+        ``"scale"`` is 1.345 times the `robust_scale` of each target; a tuple has one a target.
 
     Examples
     --------
@@ -566,7 +569,7 @@ class Huber(ResidualLoss):
            [2.5]])
     """
 
-    delta: float | str = "scale"
+    delta: float | str | tuple[float, ...] = "scale"
 
     convex = True
 
@@ -576,36 +579,36 @@ class Huber(ResidualLoss):
     def resolved(self, Y: Array, weights: Array) -> Loss:
         """Return the loss with a number for delta."""
         if isinstance(self.delta, str):
-            return replace(self, delta=HUBER_DELTA * robust_scale(Y, weights))
+            return replace(self, delta=_each_target(HUBER_DELTA, Y, weights))
         return self
 
     def _value(self, r: Array) -> Array:
         delta = _number("delta", self.delta)
         inside = np.minimum(np.abs(r), delta)
-        return inside * (np.abs(r) - 0.5 * inside)
+        return np.asarray(inside * (np.abs(r) - 0.5 * inside))
 
-    def _slope(self, r: Array) -> Array:
+    def _first_derivative(self, r: Array) -> Array:
         delta = _number("delta", self.delta)
         return np.clip(r, -delta, delta)
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         return np.where(np.abs(r) <= _number("delta", self.delta), 1.0, 0.0)
 
 
 class _Pinball(ResidualLoss):
     """under max(0, -r) + over max(0, r), with smooth ramps of width `smoothing`."""
 
-    smoothing: float | str
+    smoothing: float | str | tuple[float, ...]
     convex = True
 
     def resolved(self, Y: Array, weights: Array) -> Loss:
         """Return the loss with a number for the smoothing."""
         if isinstance(self.smoothing, str):
-            width = SMOOTHING * robust_scale(Y, weights)
+            width = _each_target(SMOOTHING, Y, weights)
             return replace(self, smoothing=width)  # type: ignore[type-var]
         return self
 
-    def _sides(self) -> tuple[float, float, float]:
+    def _sides(self) -> tuple[float, float, Any]:
         """Slopes where the output is too low and too high, and the width."""
         raise NotImplementedError
 
@@ -613,13 +616,13 @@ class _Pinball(ResidualLoss):
         under, over, width = self._sides()
         return under * _ramp(-r, width) + over * _ramp(r, width)
 
-    def _slope(self, r: Array) -> Array:
+    def _first_derivative(self, r: Array) -> Array:
         under, over, width = self._sides()
         return over * _sigmoid(r / width) - under * _sigmoid(-r / width)
 
-    def _bend(self, r: Array) -> Array:
+    def _second_derivative(self, r: Array) -> Array:
         under, over, width = self._sides()
-        return (under + over) * _ramp_bend(r, width)
+        return (under + over) * _ramp_second_derivative(r, width)
 
 
 @dataclass(frozen=True)
@@ -630,7 +633,7 @@ class AbsoluteError(_Pinball):
     ----------
     smoothing : float or "scale", default "scale"
         The width w; the loss is above |r| by 2 w log(2) at most. ``"scale"`` is 0.01 times the
-        `robust_scale` of the targets.
+        `robust_scale` of each target; a tuple has one a target.
 
     Examples
     --------
@@ -640,12 +643,12 @@ class AbsoluteError(_Pinball):
     [[0.0139], [3.0]]
     """
 
-    smoothing: float | str = "scale"
+    smoothing: float | str | tuple[float, ...] = "scale"
 
     def __post_init__(self) -> None:
         _check_scale("smoothing", self.smoothing)
 
-    def _sides(self) -> tuple[float, float, float]:
+    def _sides(self) -> tuple[float, float, Any]:
         return 1.0, 1.0, _number("smoothing", self.smoothing)
 
 
@@ -662,7 +665,7 @@ class Quantile(_Pinball):
         The level q, between 0 and 1.
     smoothing : float or "scale", default "scale"
         The width w; the loss is above the pinball by w log(2) at most. ``"scale"`` is 0.01
-        times the `robust_scale` of the targets.
+        times the `robust_scale` of each target; a tuple has one a target.
 
     Examples
     --------
@@ -674,13 +677,13 @@ class Quantile(_Pinball):
     """
 
     quantile: float = 0.5
-    smoothing: float | str = "scale"
+    smoothing: float | str | tuple[float, ...] = "scale"
 
     def __post_init__(self) -> None:
         check_real("quantile", self.quantile, below=1.0, above=True)
         _check_scale("smoothing", self.smoothing)
 
-    def _sides(self) -> tuple[float, float, float]:
+    def _sides(self) -> tuple[float, float, Any]:
         return self.quantile, 1.0 - self.quantile, _number("smoothing", self.smoothing)
 
 
@@ -884,12 +887,19 @@ def _choices(task: str) -> list[str]:
     return sorted(name for name, loss in LOSSES.items() if loss.task in (None, task))
 
 
+def _each_target(factor: float, Y: Array, weights: Array) -> float | tuple[float, ...]:
+    """A number of times the robust scale of each target, in that target's own unit."""
+    scales = [factor * robust_scale(column[:, None], weights) for column in Y.T]
+    return scales[0] if len(scales) == 1 else tuple(scales)
+
+
 def robust_scale(Y: Array, weights: Array) -> float:
     """Return a standard deviation of the targets that outliers do not move.
 
     1.4826 times the weighted median of the absolute deviations, of all outputs together, each
     from the weighted median of its output. Where that is zero (more than half of the targets
-    are equal) it is the weighted standard deviation, and 1 where that is zero, too.
+    are equal) it is the weighted standard deviation; where that is zero, too, to rounding, it is
+    the largest absolute target, and 1 where all targets are zero.
 
     Parameters
     ----------
@@ -912,7 +922,8 @@ def robust_scale(Y: Array, weights: Array) -> float:
         return NORMAL_MAD * mad
     deviations -= np.average(deviations, axis=0, weights=weights)
     variance = np.average((deviations**2).mean(axis=1), weights=weights)
-    return float(np.sqrt(variance)) if variance > 0.0 else 1.0
+    largest = float(np.abs(Y).max(initial=0.0))
+    return float(np.sqrt(variance)) if variance > (EQUAL * largest) ** 2 else largest or 1.0
 
 
 def weighted_median(values: Array, weights: Array) -> float:

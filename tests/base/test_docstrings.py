@@ -4,6 +4,7 @@ import inspect
 import re
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import pursuit
 from pursuit.base.docstrings import with_shared_sections
@@ -16,13 +17,27 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_parameters_are_described_in_order(estimator):
+PUBLIC = [
+    value
+    for value in map(pursuit.__dict__.get, pursuit.__all__)
+    if inspect.isclass(value) and issubclass(value, BaseEstimator)
+]
+
+
+@pytest.mark.parametrize("estimator", PUBLIC)
+def test_each_parameter_has_one_entry_in_the_order_of_the_signature(estimator):
     names = list(inspect.signature(estimator.__init__).parameters)[1:]
-    section = estimator.__doc__.split("Attributes\n")[0]
-    described = re.findall(r"^    (\w+) : ", section, flags=re.MULTILINE)
-    assert described == names
-    assert "{shared}" not in estimator.__doc__
+    section = estimator.__doc__.split("Parameters\n")[1].split("Attributes\n")[0]
+    heads = re.findall(r"^    (\w+(?:, \w+)*) : ", section, flags=re.MULTILINE)
+    assert [name for head in heads for name in head.split(", ")] == names
+    assert not re.search(r"\{\w+\}$", estimator.__doc__, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("estimator", PUBLIC)
+def test_public_methods_are_documented(estimator):
+    names = [name for name in dir(estimator) if not name.startswith("_")]
+    bare = [name for name in names if not inspect.getdoc(getattr(estimator, name))]
+    assert not [name for name in bare if inspect.isroutine(getattr(estimator, name))]
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -45,3 +60,12 @@ def test_undescribed_parameter_is_an_error():
 
     with pytest.raises(KeyError, match="unheard_of"):
         with_shared_sections(Estimator)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_errors_about_a_call_name_the_public_class(estimator):
+    for method in ("fit", "predict", "truncate", "staged_predict"):
+        with pytest.raises(TypeError, match=rf"{estimator.__name__}\.{method}\(\)"):
+            getattr(estimator(), method)(unheard_of=1)
+    with pytest.raises(TypeError, match=rf"{estimator.__name__}\.__init__\(\)"):
+        estimator(unheard_of=1)

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
-from pursuit.base.estimators import ClassPredictor, NumberPredictor
+from pursuit.base.estimators import ExpansionClassifier, ExpansionRegressor
 from pursuit.expansion.basis_functions import Atoms, FunctionAtoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.kernels import RBF, Precomputed
@@ -20,7 +20,7 @@ NEW = P.X[:20] + 0.1
 TWO = np.where(P.labels == "mole", "mole", "other")
 
 
-class Classifier(ClassifierMixin, ClassPredictor):
+class Classifier(ClassifierMixin, ExpansionClassifier):
     """The kernel's sum over the first rows, each with its own target as coefficient."""
 
     def __init__(self, n_components=4, multi_class="shared", class_weight=None, kernel="rbf"):
@@ -41,7 +41,7 @@ class Classifier(ClassifierMixin, ClassPredictor):
         return self
 
 
-class Regressor(RegressorMixin, NumberPredictor):
+class Regressor(RegressorMixin, ExpansionRegressor):
     """The same for numbers."""
 
     def fit(self, X, y, sample_weight=None):

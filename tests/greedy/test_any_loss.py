@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit import KernelMatchingPursuitClassifier, KernelMatchingPursuitRegressor
 from pursuit._validation import Samples
 from pursuit.expansion.basis_functions import Atoms
+from pursuit.expansion.design_matrix import DesignMatrix, PlainFunctions
 from pursuit.greedy import any_loss as gradient_pursuit
-from pursuit.greedy.any_loss import ComputedColumns, GradientPursuits, LossRule, warn_unconverged
+from pursuit.greedy.any_loss import GradientPursuits, LossRule, warn_unconverged
 from pursuit.greedy.normal_equations import WeightedValues, gather, normal_equations
 from pursuit.greedy.squared_error import SquaredErrorPursuit
 from pursuit.kernels import RBF
@@ -363,12 +364,14 @@ def test_computed_columns_are_their_matrix(n_bytes, rng):
     means = rng.normal(size=6)
     R = np.triu(rng.uniform(1.0, 2.0, size=(6, 6)))
     Q = (K.functions(P.X) - means) @ np.linalg.inv(R)
-    columns = ComputedColumns(K.functions, P.X, means, R)
-    assert len(columns) == 6
+    columns = DesignMatrix(
+        PlainFunctions(K.functions, len(means)), P.X, shift=means, factor=R, keep=False
+    )
+    assert columns.shape == (60, 6)
     theta, values, weights = rng.normal(size=(6, 2)), rng.normal(size=(60, 2)), rng.normal(size=60)
     with sklearn.config_context(working_memory=n_bytes / 2**20):
-        assert_allclose(columns.times(theta), Q @ theta, rtol=1e-10, atol=1e-10)
-        assert_allclose(columns.transposed_times(values), Q.T @ values, rtol=1e-10, atol=1e-10)
+        assert_allclose(columns.matvec(theta), Q @ theta, rtol=1e-10, atol=1e-10)
+        assert_allclose(columns.rmatvec(values), Q.T @ values, rtol=1e-10, atol=1e-10)
         assert_allclose(columns.gram(weights), Q.T @ np.diag(weights) @ Q, rtol=1e-9, atol=1e-10)
 
 

@@ -46,19 +46,19 @@ def test_the_minimum_is_that_of_another_solver(problem):
 
 def test_each_coordinate_is_of_its_kind(problem):
     H, g, lower, upper = problem
-    x, sides, _ = box_minimum(*problem)
+    x, bound_state, _ = box_minimum(*problem)
     r = g + H @ x
-    np.testing.assert_allclose(r[sides == 0], 0.0, atol=1e-9)
-    np.testing.assert_array_equal(x[sides < 0], lower[sides < 0])
-    np.testing.assert_array_equal(x[sides > 0], upper[sides > 0])
-    assert (r[sides < 0] >= 0).all()
-    assert (r[sides > 0] <= 0).all()
+    np.testing.assert_allclose(r[bound_state == 0], 0.0, atol=1e-9)
+    np.testing.assert_array_equal(x[bound_state < 0], lower[bound_state < 0])
+    np.testing.assert_array_equal(x[bound_state > 0], upper[bound_state > 0])
+    assert (r[bound_state < 0] >= 0).all()
+    assert (r[bound_state > 0] <= 0).all()
     assert ((x >= lower) & (x <= upper)).all()
 
 
 def test_the_interior_point_finds_the_kinds(problem):
     found = interior_point(*problem)
-    np.testing.assert_array_equal(found.sides, box_minimum(*problem).sides)
+    np.testing.assert_array_equal(found.bound_state, box_minimum(*problem).bound_state)
     np.testing.assert_allclose(found.x, box_minimum(*problem).x, atol=1e-6)
 
 

@@ -6,13 +6,13 @@ import reference
 from scipy.optimize import minimize
 
 from pursuit.expansion.basis_functions import Atoms
-from pursuit.expansion.design_matrix import ComputedMatrix, KeptMatrix
+from pursuit.expansion.design_matrix import DesignMatrix
 from pursuit.kernels import RBF, CosinePolynomial
 from pursuit.losses import LOSSES, SmoothHinge
 from pursuit.optimize.coordinate_descent import Problem, joint_step, solve, sweep
 
 CONVEX = {name: loss for name, loss in LOSSES.items() if loss.convex}
-BOXES = {"free": (-np.inf, np.inf), "both sides": (-0.3, 0.2), "one side": (0.0, np.inf)}
+BOXES = {"free": (-np.inf, np.inf), "both bound_state": (-0.3, 0.2), "one side": (0.0, np.inf)}
 
 
 def network(rng, loss="log_loss", *, box="free", penalty="identity", n=40, kernel=None):
@@ -29,7 +29,7 @@ def network(rng, loss="log_loss", *, box="free", penalty="identity", n=40, kerne
     value = value.resolved(y[:, None], weights)
     A = None if penalty == "identity" else K
     lower, upper = (np.full(n, bound) for bound in BOXES[box])
-    return Problem(value, y[:, None], weights, KeptMatrix(K), 0.05, A, lower, upper)
+    return Problem(value, y[:, None], weights, DesignMatrix(None, K), 0.05, A, lower, upper)
 
 
 def other_solver(problem):
@@ -91,7 +91,7 @@ def test_gradient_and_objective_are_those_of_equation_8(rng, loss, penalty):
     np.testing.assert_allclose(gradient, derivatives(problem, beta), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("box", ["free", "both sides"])
+@pytest.mark.parametrize("box", ["free", "both bound_state"])
 @pytest.mark.parametrize("penalty", ["identity", "kernel"])
 def test_a_constant_step_is_the_method_of_the_paper(rng, box, penalty):
     problem = network(rng, box=box, penalty=penalty)
@@ -107,7 +107,7 @@ def test_a_constant_step_is_the_method_of_the_paper(rng, box, penalty):
 
 
 def test_a_constant_step_reaches_the_same_optimum(rng):
-    problem = network(rng, box="both sides", kernel=RBF(3.0))
+    problem = network(rng, box="both bound_state", kernel=RBF(3.0))
     slow = solve(problem, rate=0.2, max_iter=3000, tol=1e-7)
     assert slow.reason == "tol"
     np.testing.assert_allclose(slow.beta, solve(problem, tol=1e-9).beta, atol=1e-5)
@@ -151,7 +151,7 @@ def test_a_joint_step_is_newtons_step(rng):
     point = problem.at(start.beta + 1e-4)
     moving = np.arange(40)
     new, whole = joint_step(problem, point, problem.gradient(point), moving)
-    K, bend = problem.matrix.values, problem.bend(point.outputs)
+    K, bend = problem.matrix.values, problem.weighted_curvature(point.outputs)
     hessian = K.T @ (bend[:, None] * K) + 0.1 * K
     step = np.linalg.lstsq(hessian, -problem.gradient(point), rcond=1e-13)[0]
     assert whole
@@ -202,13 +202,17 @@ def test_a_computed_matrix_changes_nothing(rng):
     bounds = np.full(30, -0.1), np.full(30, 0.2)
     atoms = Atoms(RBF(0.5), X)
     rest = (0.1, None, *bounds)
-    kept = solve(Problem(LOSSES["log_loss"], y, np.ones(30), KeptMatrix(RBF(0.5)(X, X)), *rest))
-    computed = solve(Problem(LOSSES["log_loss"], y, np.ones(30), ComputedMatrix(atoms, X), *rest))
+    kept = solve(
+        Problem(LOSSES["log_loss"], y, np.ones(30), DesignMatrix(None, RBF(0.5)(X, X)), *rest)
+    )
+    computed = solve(
+        Problem(LOSSES["log_loss"], y, np.ones(30), DesignMatrix(atoms, X, keep=False), *rest)
+    )
     np.testing.assert_allclose(computed.beta, kept.beta, rtol=1e-8)
 
 
 def test_the_residual_is_what_the_text_says(rng):
-    problem = network(rng, box="both sides")
+    problem = network(rng, box="both bound_state")
     found = solve(problem, max_iter=2, tol=1e-15)
     g = derivatives(problem, found.beta)
     P = np.where(
@@ -222,7 +226,7 @@ def test_the_residual_is_what_the_text_says(rng):
 
 
 def test_a_start_outside_is_brought_into_the_box_and_a_good_one_saves_steps(rng):
-    problem = network(rng, box="both sides")
+    problem = network(rng, box="both bound_state")
     cold = solve(problem)
     warm = solve(problem, start=cold.beta + 1e-9)
     assert warm.n_iter < cold.n_iter

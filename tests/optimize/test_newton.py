@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
 from scipy.optimize import check_grad, minimize
 
+from pursuit.expansion.design_matrix import DesignMatrix
 from pursuit.losses import (
     LOSSES,
     AbsoluteError,
@@ -19,7 +20,7 @@ from pursuit.losses import (
     UserLoss,
 )
 from pursuit.optimize import newton
-from pursuit.optimize.newton import KeptColumns, Preconditioner, Problem, conjugate_gradients
+from pursuit.optimize.newton import Preconditioner, Problem, conjugate_gradients
 
 
 class LogCosh:
@@ -84,7 +85,7 @@ def problem_of(name, n_outputs=1, alpha=0.0, intercept=True, n_columns=6, n_rows
     weights = rng.uniform(0.2, 3.0, size=n_rows)
     offset = 0.2 * rng.normal(size=f.shape)
     held = rng.normal(size=(n_columns, n_outputs)) if alpha else 0.0
-    columns = KeptColumns(np.asfortranarray(Q))
+    columns = DesignMatrix(None, np.asfortranarray(Q))
     return Problem(loss, Y, weights, columns, R, alpha, offset, held, intercept)
 
 
@@ -188,7 +189,7 @@ def test_one_step_solves_squared_error(minimise, monkeypatch):
 
 def test_intercept_alone(minimise):
     loss, Y = LOSSES["log_loss"], np.array([[1.0], [1.0], [-1.0], [1.0]])
-    none = KeptColumns(np.empty((4, 0)))
+    none = DesignMatrix(None, np.empty((4, 0)))
     minimum = minimise(
         Problem(loss, Y, np.array([1.0, 1.0, 2.0, 3.0]), none, np.empty((0, 0)), 9.0)
     )
@@ -219,7 +220,7 @@ def test_start_is_used_and_not_changed(minimise, rng):
 
 def test_accuracy_is_a_share_of_the_first_decrement(minimise):
     """exp(f) falls by a factor e with each step, and its decrement is exp(f) itself."""
-    none = KeptColumns(np.empty((4, 0)))
+    none = DesignMatrix(None, np.empty((4, 0)))
     problem = Problem(LOSSES["poisson"], np.zeros((4, 1)), np.ones(4), none, np.empty((0, 0)))
     for share, n_iter in ((0.5, 1), (0.3, 2), (0.1, 3), (0.01, 5)):
         minimum = minimise(problem, accuracy=share)
@@ -249,7 +250,7 @@ def test_products_are_those_with_the_hessian(name, intercept, rng):
     units[-1] = problem.constant
     if not intercept:
         x[-1] = v[-1] = 0.0
-    outputs = problem.offset + problem.direction(x)
+    outputs = problem.offset + problem.matvec(x)
     model = newton._Products(problem, outputs, x, Preconditioner())
     step = 1e-6
     up, down = (objective(problem, (units * (x + s * v)).ravel())[1] for s in (step, -step))
@@ -263,11 +264,11 @@ def test_products_are_those_with_the_hessian(name, intercept, rng):
 
 def test_columns_are_a_matrix(rng):
     Q = np.asfortranarray(rng.normal(size=(20, 5)))
-    columns = KeptColumns(Q)
+    columns = DesignMatrix(None, Q)
     assert len(columns) == 5
     theta, values = rng.normal(size=(5, 3)), rng.normal(size=(20, 3))
     assert_allclose(columns.times(theta), Q @ theta)
-    assert_allclose(columns.transposed_times(values), Q.T @ values)
+    assert_allclose(columns.rmatvec(values), Q.T @ values)
     weights = rng.normal(size=20)
     positive = np.abs(weights)
     sparse = np.where(positive > 0.5, positive, 0.0)
@@ -313,7 +314,7 @@ def test_factors_of_an_earlier_point_are_renewed_before_the_end():
     problem = problem_of("squared_error")
     minimum = newton.minimise(problem)
     x = np.zeros((7, 1))
-    outputs = problem.offset + problem.direction(x)
+    outputs = problem.offset + problem.matvec(x)
     before = problem.data_loss(outputs)
     slope = newton._slope(problem, x, outputs)
     model = Stub(minimum.point)
@@ -331,7 +332,7 @@ def test_factors_of_an_earlier_point_are_renewed_before_the_end():
 def test_a_small_step_of_a_strong_damping_is_not_the_end():
     problem = problem_of("squared_error")
     x = np.zeros((7, 1))
-    outputs = problem.offset + problem.direction(x)
+    outputs = problem.offset + problem.matvec(x)
     before = 1e3 * problem.data_loss(outputs)  # as if most of it could not be explained
     slope = newton._slope(problem, x, outputs)
     model = newton._Factorised(problem, outputs, slope)
@@ -378,7 +379,7 @@ def test_conjugate_gradients_stop_where_the_matrix_bends_down():
 
 def preconditioner_of(problem, x):
     factors = Preconditioner()
-    model = newton._Products(problem, problem.offset + problem.direction(x), x, factors)
+    model = newton._Products(problem, problem.offset + problem.matvec(x), x, factors)
     return factors, model
 
 
@@ -400,7 +401,7 @@ def test_preconditioner_of_fewer_columns_scales_the_new_ones(rng):
     solution = factors.solve(v)
     old = factors.solve(v[[0, 1, 2, 3, 4, 5, 8]])
     assert_allclose(solution[[0, 1, 2, 3, 4, 5, 8]], old, rtol=1e-12)
-    blocks = newton._Factorised(problem, problem.offset + problem.direction(x), x).hessians
+    blocks = newton._Factorised(problem, problem.offset + problem.matvec(x), x).hessians
     assert_allclose(solution[6:8], v[6:8] / blocks[0].diagonal().mean(), rtol=1e-9)
 
 
@@ -408,12 +409,12 @@ def test_preconditioner_is_renewed_when_products_become_many(monkeypatch):
     factors = Preconditioner()
     problem = problem_of("cross_entropy")
     x = np.zeros((7, 3))
-    newton._Products(problem, problem.direction(x), x, factors)
+    newton._Products(problem, problem.matvec(x), x, factors)
     taken = factors.inverses
     assert not factors.stale
     for n_products, renewed in ((4, False), (13, False), (14, True), (30, False), (3, False)):
         factors.count(n_products)
-        newton._Products(problem, problem.direction(x), x, factors)
+        newton._Products(problem, problem.matvec(x), x, factors)
         assert (factors.inverses is not taken) == renewed
         taken = factors.inverses
 
@@ -421,7 +422,7 @@ def test_preconditioner_is_renewed_when_products_become_many(monkeypatch):
 def test_factors_serve_without_damping_alone():
     problem = problem_of("cross_entropy")
     x = np.zeros((7, 3))
-    outputs = problem.offset + problem.direction(x)
+    outputs = problem.offset + problem.matvec(x)
     factors = Preconditioner()
     model = newton._Products(problem, outputs, newton._slope(problem, x, outputs), factors)
     model.solve(1.0)
@@ -454,7 +455,12 @@ def test_separated_classes_end_where_nothing_is_left_of_the_loss(minimise):
     Q = x / np.linalg.norm(x)
     for name in ("log_loss", "exponential", "logit_boost", "squared_hinge", "smooth_hinge"):
         problem = Problem(
-            EVERY_LOSS[name], np.sign(x), np.ones(20), KeptColumns(Q), np.eye(1), intercept=False
+            EVERY_LOSS[name],
+            np.sign(x),
+            np.ones(20),
+            DesignMatrix(None, Q),
+            np.eye(1),
+            intercept=False,
         )
         start = problem.data_loss(np.zeros((20, 1)))
         minimum = minimise(problem, scale=start)
@@ -475,7 +481,13 @@ def test_a_loss_of_zero_with_a_ridge_is_no_minimum(minimise):
     """All margins are above 1, with coefficients larger than they need to be."""
     x = np.sign(np.linspace(-1.0, 1.0, 20))[:, None]
     problem = Problem(
-        LOSSES["squared_hinge"], x, np.ones(20), KeptColumns(x), np.eye(1), 1.0, intercept=False
+        LOSSES["squared_hinge"],
+        x,
+        np.ones(20),
+        DesignMatrix(None, x),
+        np.eye(1),
+        1.0,
+        intercept=False,
     )
     minimum = minimise(problem, np.array([[9.0], [0.0]]), scale=20.0)
     assert_allclose(minimum.point, [[20.0 / 21.0], [0.0]], rtol=1e-5)
@@ -484,7 +496,7 @@ def test_a_loss_of_zero_with_a_ridge_is_no_minimum(minimise):
 def test_a_step_that_is_too_long_is_halved():
     problem = problem_of("squared_error")
     x = np.zeros((7, 1))
-    outputs = problem.offset + problem.direction(x)
+    outputs = problem.offset + problem.matvec(x)
     best = newton.minimise(problem).point
     before = problem.data_loss(outputs)
     for factor, length in ((1.0, 1.0), (3.0, 0.5), (7.0, 0.25), (15.0, 0.125), (31.0, 0.0)):
@@ -492,7 +504,7 @@ def test_a_step_that_is_too_long_is_halved():
         assert found == length
         if length:
             assert_allclose(taken[0], factor * length * best)
-            assert_allclose(taken[1], outputs + problem.direction(taken[0]))
+            assert_allclose(taken[1], outputs + problem.matvec(taken[0]))
             assert taken[2] < before
         else:
             assert taken is None
@@ -530,7 +542,7 @@ def test_a_point_where_the_loss_bends_down_is_left_or_kept_in_finite_time(size, 
         UserLoss(Hill()),
         np.zeros((n, 1)),
         np.ones(n),
-        KeptColumns(np.empty((n, 0))),
+        DesignMatrix(None, np.empty((n, 0))),
         np.empty((0, 0)),
     )
     start = np.full((1, 1), size / problem.constant)

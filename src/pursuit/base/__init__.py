@@ -1,1 +1,5 @@
-"""TODO."""
+"""What the estimators of all families share.
+
+Read ``estimators.py`` (reading data, prediction from an expansion), ``parameters.py``
+(constructors as fields) and ``docstrings.py`` (entries that are written once).
+"""

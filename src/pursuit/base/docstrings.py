@@ -20,14 +20,14 @@ Class = TypeVar("Class", bound=type[Any])
 
 PARAMETERS = {
     "n_components": """
-n_components : int or (one-vs-rest) sequence of int, default 100
-    The budget: the largest number of kernel functions of the whole model. With
+n_components : int or (one-vs-rest) sequence of int, default=100
+    The budget: the maximum number of vectors of the whole model. With
     ``multi_class="ovr"`` the classes take turns until it is spent, or each has the budget
     that a sequence of one integer a class gives it. For ``fitting="basic"`` it is the number
     of steps, some of which may come back to a function chosen before. The CV classes choose
     the number of components up to it.""",
     "kernel": """
-kernel : str, Kernel, callable or mapping, default "rbf"
+kernel : str, Kernel, callable or mapping, default="rbf"
     ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``,
     ``"sigmoid"``, ``"cosine"``, ``"cosine_polynomial"``, ``"precomputed"``, a value of
     `pursuit.kernels`, or a callable ``(X, Z, **kernel_params) -> matrix`` of shape
@@ -35,25 +35,25 @@ kernel : str, Kernel, callable or mapping, default "rbf"
     classifier also a mapping of each label to one of these: the kernel of functions centred
     on rows of that class.""",
     "gamma": """
-gamma : {"scale", "auto"} or float, default "scale"
+gamma : {"scale", "auto"} or float, default="scale"
     Coefficient of the rbf, laplacian, polynomial and sigmoid kernels. ``"scale"`` is
     1 / (n_features * Var(X)) over the weighted rows, ``"auto"`` is 1 / n_features.""",
     "degree": """
-degree : float, default 3
+degree : float, default=3
     Degree of the polynomial and cosine polynomial kernels.""",
     "coef0": """
-coef0 : float, default 1
+coef0 : float, default=1
     Constant of the polynomial, sigmoid and cosine polynomial kernels.""",
     "kernel_params": """
-kernel_params : mapping, optional
+kernel_params : mapping, default=None
     Keyword arguments of a callable kernel.""",
     "fitting": """
-fitting : {"prefit", "backfit", "basic"}, default "prefit"
+fitting : {"prefit", "backfit", "basic"}, default="prefit"
     How a function is chosen. ``"prefit"``: together with the best coefficients of all
     (eq. 7); ``"backfit"``: by its own coefficient, then all are optimised (eq. 6);
     ``"basic"``: by its own coefficient, which alone is updated (eq. 3-5).""",
     "loss": """
-loss : str or Loss, default "squared_error"
+loss : str or Loss, default="squared_error"
     What the fit minimises, by name or as a value of `pursuit.losses` (or any object with the
     methods ``value``, ``gradient`` and ``curvature`` of one). For classifiers
     ``"squared_error"``, ``"squared_error_tanh"``, ``"exponential"``, ``"logit_boost"``,
@@ -62,80 +62,80 @@ loss : str or Loss, default "squared_error"
     ``"squared_error"``, ``"huber"``, ``"absolute_error"``, ``"quantile"`` and ``"poisson"``
     (whose output is the logarithm of the mean that ``predict`` gives).""",
     "refit_every": """
-refit_every : int, default 1
+refit_every : int, default=1
     All coefficients are fitted anew after every so many steps and after the last one; in
     between only that of the new function is (figure 4). ``truncate(n)`` has optimal coefficients
     at multiples of it. Only 1 for ``fitting="basic"``.""",
     "selection": """
-selection : {"loss", "squared_error"}, default "loss"
+selection : {"loss", "squared_error"}, default="loss"
     What chooses the functions: the gradient of the loss, with one pass over the candidates a
     step, or the squared error on the same targets, with one pass in all. The coefficients
     are fitted under `loss` either way. No difference for ``loss="squared_error"``.""",
     "dictionary": """
-dictionary : object, optional
-    The candidate functions. None: the kernel centred on rows of the training data. A table of
+dictionary : object, default=None
+    The candidate functions. None: the kernel centred on training samples. A table of
     shape (n_centres, n_features): centres. A value of `pursuit.kernels`: that kernel, centred on
     the rows. ``OrientedGaussians()``: Gaussians shaped like the neighbourhood of each row. A
     mapping of names to functions of X. A list of such parts: all of them, of which
     ``component_names_`` says which were chosen.""",
     "n_candidates": """
-n_candidates : int or float, optional
+n_candidates : int or float, default=None
     Number, or fraction in (0, 1], of training rows in the dictionary, drawn at random. None:
     all rows up to 10 000; above that 2500, or ``5 * n_components`` if that is more.""",
     "fit_intercept": """
-fit_intercept : bool, default True
+fit_intercept : bool, default=True
     Whether to fit a constant, which is not penalised and not counted in `n_components`.""",
     "alpha": """
-alpha : float or "auto", default "auto"
+alpha : float or "auto", default="auto"
     Ridge: alpha times the squared norm of the coefficients is added to the weighted sum of
     the losses. ``"auto"`` is 0.01 for losses that need not have a finite minimum (all margin
     losses but ``"squared_error_tanh"``, and ``"poisson"``), and 0 for the others.""",
     "multi_class": """
-multi_class : {"shared", "ovr"}, default "shared"
+multi_class : {"shared", "ovr"}, default="shared"
     One set of functions for all classes, chosen by the error summed over them, or one set
     for each class against the rest (as in the paper). No difference for two classes.""",
     "class_weight": """
-class_weight : mapping, "balanced" or None, default None
+class_weight : mapping, "balanced" or None, default=None
     Weights of the classes, multiplied with the sample weights. ``"balanced"`` gives each
     class the same total weight.""",
     "early_stopping": """
-early_stopping : {False, True, "loo", "bound"}, default False
+early_stopping : {False, True, "loo", "bound"}, default=False
     Keep the number of functions with the lowest loss (the smallest such number) on held-out rows
     (True), in closed-form leave-one-out (``"loo"``, for ``loss="squared_error"`` with
     ``refit_every=1`` and not for ``fitting="basic"``), or with the lowest bound on the
     probability of an error (``"bound"``, theorem 3 of Hussain and Shawe-Taylor 2008; see
     `pursuit.bounds.matching_pursuit_bound`). False: use the whole budget.""",
     "error_tolerance": """
-error_tolerance : float, optional
+error_tolerance : float, default=None
     For ``early_stopping="bound"``: a row is an error where a prediction is further from its target
     than this. None: half the standard deviation of the targets.""",
     "validation_fraction": """
-validation_fraction : float, default 0.1
+validation_fraction : float, default=0.1
     Fraction of the rows held out for ``early_stopping=True`` where ``fit`` is given none;
     drawn by class for a classifier. These rows are not trained on.""",
     "n_iter_no_change": """
-n_iter_no_change : int, optional
+n_iter_no_change : int, default=None
     With early stopping, look no further than this many steps after the best. None: look at
     the whole budget.""",
     "tol": """
-tol : float, default 0.0
+tol : float, default=0.0
     With early stopping, the least improvement of the loss that counts. Without, the mean
     training loss at which the path ends (0: never).""",
     "route": """
-route : {"auto", "gram", "direct"}, default "auto"
+route : {"auto", "gram", "direct"}, default="auto"
     ``"gram"`` computes the Gram matrix of the candidates once (memory M^2), ``"direct"`` only
     the rows of it that are needed. Both give the same model to rounding; ``"auto"`` takes
     the cheaper one that fits in scikit-learn's ``working_memory``.""",
     "gammas": """
-gammas : sequence of float, optional
+gammas : sequence of float, default=None
     Values of `gamma` to try. None: seven multiples of ``"scale"`` from 1/256 to 16, or
     `gamma` alone where that is not ``"scale"`` or the kernel has none.""",
     "cv": """
-cv : int, splitter or iterable, default 5
+cv : int, splitter or iterable, default=5
     Number of folds (by class for a classifier), a scikit-learn splitter, or pairs of index
     arrays.""",
     "random_state": """
-random_state : int, RandomState or None, default None
+random_state : int, RandomState or None, default=None
     For the random candidates and the held-out rows.""",
 }
 
@@ -158,7 +158,7 @@ n_iter_ : int
 stop_reason_ : str
     ``"n_components"`` (budget used up), ``"tol"``, ``"early_stopping"``, ``"rank"`` (no other
     candidate is independent), ``"zero_residual"`` (targets explained) or ``"no_gain"``.
-train_loss_path_ : ndarray
+train_loss_path_ : ndarray of shape (n_iter_,)
     Weighted mean loss (classes are targets +1 and -1), averaged over the outputs unless the loss
     couples them, after 1, 2, ... steps.
 loss_ : Loss
@@ -177,8 +177,9 @@ feature_names_in_ : ndarray of str
 """
 
 HELD_OUT_ATTRIBUTES = """
-validation_loss_path_, leave_one_out_loss_path_, bound_path_ : ndarray
-    What early stopping followed; only the one that applies exists.
+validation_loss_path_, leave_one_out_loss_path_, bound_path_ : ndarray of shape (n_seen,)
+    What early stopping followed, up to the last step examined; only the one that applies
+    exists.
 error_tolerance_ : float
     The tolerance of ``early_stopping="bound"``; regressors only.
 """
@@ -195,7 +196,7 @@ temperature_ : float
 CV_ATTRIBUTES = """
 gamma_ : float or str
     The gamma chosen.
-gammas_ : list
+gammas_ : list of length n_gammas
     Those tried.
 cv_loss_path_ : ndarray of shape (n_gammas, n_folds, n_components)
     Mean loss on the test part of each fold after 1, 2, ... steps.

@@ -28,13 +28,13 @@ from pursuit._validation import (
     signed_targets,
 )
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.expansion.probabilities import fit_temperature, probabilities, winners
+from pursuit.expansion.probabilities import fit_temperature, predicted_classes, probabilities
 from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
 
-__all__ = ["ClassPredictor", "NumberPredictor", "Predictor", "squeeze_binary"]
+__all__ = ["ExpansionClassifier", "ExpansionRegressor", "ExpansionEstimator", "squeeze_binary"]
 
 
-class Predictor(BaseEstimator):
+class ExpansionEstimator(BaseEstimator):
     """Base of estimators whose fitted model is a `KernelExpansion`.
 
     A subclass's ``fit`` reads its data by `_read` and ends with `_store_expansion`.
@@ -98,7 +98,7 @@ class Predictor(BaseEstimator):
         raise NotImplementedError
 
 
-class ClassPredictor(Predictor):
+class ExpansionClassifier(ExpansionEstimator):
     """Prediction of classes from decision values: one column for two classes, else one each."""
 
     classes_: Array
@@ -197,11 +197,11 @@ class ClassPredictor(Predictor):
 
     def _labels(self, outputs: Array) -> Array:
         """Labels of raw outputs; ties go to the first class."""
-        labels: Array = self.classes_[winners(outputs)]
+        labels: Array = self.classes_[predicted_classes(outputs)]
         return labels
 
 
-class NumberPredictor(Predictor):
+class ExpansionRegressor(ExpansionEstimator):
     """Prediction of numbers: one column a target, or a vector for a 1-d target."""
 
     _one_dimensional: bool

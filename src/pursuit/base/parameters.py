@@ -15,8 +15,10 @@ Model(C=2.0, n_components=5)
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator
@@ -35,9 +37,35 @@ def positional(default: Any) -> Any:
 def constructor(cls: type[T]) -> type[T]:
     """Write ``__init__`` from the annotated fields of an estimator class and its bases.
 
-    Equality and representation stay those of scikit-learn.
+    Equality and representation stay those of scikit-learn. A public class owns its public
+    methods, so that an error about a call names it and not one of its bases.
     """
-    return dataclass(eq=False, repr=False, kw_only=True)(cls)
+    cls = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    if not cls.__name__.startswith("_"):
+        _own_methods(cls)
+    return cls
+
+
+def _own_methods(cls: type[Any]) -> None:
+    """Copy the public methods of the bases in this package, under the name of the class."""
+    for name in dir(cls):
+        method = inspect.getattr_static(cls, name)
+        ours = inspect.isfunction(method) and method.__module__.startswith("pursuit.")
+        if not ours or name.startswith("_") or name in vars(cls):
+            continue
+        own = FunctionType(
+            method.__code__,
+            method.__globals__,
+            name,
+            method.__defaults__,
+            method.__closure__,
+        )
+        vars(own).update(vars(method))
+        own.__doc__, own.__module__ = method.__doc__, cls.__module__
+        own.__annotations__ = method.__annotations__
+        own.__kwdefaults__ = method.__kwdefaults__
+        own.__qualname__ = f"{cls.__qualname__}.{name}"
+        setattr(cls, name, own)
 
 
 @constructor

@@ -6,8 +6,8 @@ Section 3 of K. Kovacs and A. Kocsor, "Classification using a sparse combination
     <f, g> = sum_i w_i f(x_i) g(x_i),
 
 so that each rule needs the Gram matrix G of the functions alone, and is a pivot rule of
-``pivoting.py``; ties go to the lowest index. Functions that are zero on all rows, for CORR those
-that are constant, are never chosen.
+``pivot_rules.py``; ties go to the lowest index. Functions that are zero on all rows, for CORR
+those that are constant, are never chosen.
 
 ==================  ========================================================================
 ``gram_schmidt``    MGRAMM: the function with the longest part outside the span of those chosen:
@@ -19,7 +19,7 @@ that are constant, are never chosen.
 ``objective``       The paper's future work: greedily by the objective itself, with lambda and the
                     loss of the network, the penalty A = I and no box. Each step takes the function
                     of unit length along which the objective falls most steeply, then fits all
-                    coefficients anew: ``gradient_pursuit.py``, back-fitting. (Pre-fitting, whose
+                    coefficients anew: ``any_loss.py``, back-fitting. (Pre-fitting, whose
                     lengths are those outside the span, ended higher on every set tried: under the
                     penalty what is in the span is not free.) Of several classes one basis serves
                     all; the squares of their slopes add up.
@@ -34,7 +34,7 @@ throughout resemble each other by their means alone.
 
 Cost, for n rows: ``gram_schmidt`` takes n k^2 operations for G, or q rows of it where that is
 cheaper, and k q^2; ``correlation`` the same without k q^2; ``objective`` q passes over the n x k
-matrix and at most `MOST_REFITS` fits of all coefficients.
+matrix and at most `MAX_REFITS` fits of all coefficients.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 # Fits of all coefficients on the way to q functions.
-MOST_REFITS = 100
+MAX_REFITS = 100
 
 GREEDY_RULES = ("gram_schmidt", "correlation", "objective")
 
@@ -188,7 +188,7 @@ def by_objective(
     chosen : ndarray of int of shape (q,)
         In order of choice; fewer where no other lowers the objective.
     """
-    rule = LossRule(loss, refit_every=max(1, -(-q // MOST_REFITS)))
+    rule = LossRule(loss, refit_every=max(1, -(-q // MAX_REFITS)))
     method = Method("backfit", fit_intercept=False, alpha=alpha, route="auto", rule=rule)
     search = make_pursuit(dictionary, samples, [q], method)
     search.extend(q)

@@ -32,7 +32,7 @@ Steps.
 2. q of the k functions, if fewer are asked for (section 3; ``basis_selection.py``).
 3. In beta = y alpha the functions are the same for all classes. The box of beta_j is [a_j, b_j], or
    [-b_j, -a_j] where y_j = -1, and A becomes Y A Y: the identity stays what it is, and Y K Y
-   becomes K. The constrained Gauss-Seidel method (``gauss_seidel.py``) finds the minimum.
+   becomes K. The constrained Gauss-Seidel method (``coordinate_descent.py``) finds the minimum.
 4. Functions whose coefficients are all zero are left out of the model (section 3).
 
 The SVM's box is [0, C w_j] for a row of weight w_j, and for rows that are equal the sum of theirs,
@@ -42,8 +42,8 @@ Where we differ: the text prints the smooth hinge with a wrong sign and -alpha >
 where -alpha >= -Ce is meant. Steps by curvature and joint steps beside the constant step of
 definition 2.
 
-Cost. n q kernel values, and see ``gauss_seidel.py``. Where the n x q matrix does not fit in the
-working memory it is computed anew, block by block, for each sweep and each joint step.
+Cost. n q kernel values, and see ``coordinate_descent.py``. Where the n x q matrix does not fit in
+the working memory it is computed anew, block by block, for each sweep and each joint step.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ from sklearn.utils import check_random_state
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
-from pursuit.base.estimators import ClassPredictor
+from pursuit.base.estimators import ExpansionClassifier
+from pursuit.base.parameters import KernelParameters, constructor
 from pursuit.convex_network.basis_selection import (
     GREEDY_RULES,
     chosen_functions,
@@ -69,7 +70,7 @@ from pursuit.convex_network.basis_selection import (
 )
 from pursuit.dictionary import Dictionary, resolve_dictionary
 from pursuit.expansion.basis_functions import Atoms, AtomSet
-from pursuit.expansion.design_matrix import BasisMatrix, basis_matrix
+from pursuit.expansion.design_matrix import DesignMatrix
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import Precomputed, is_precomputed
@@ -122,7 +123,7 @@ class Basis(NamedTuple):
         Their places among all.
     atoms : AtomSet
         The functions.
-    matrix : BasisMatrix
+    matrix : DesignMatrix
         Their values on the rows.
     penalty : ndarray of shape (q, q) or None
         A of the signed functions where it was given, K for ``"kernel"``, None for the identity.
@@ -130,12 +131,12 @@ class Basis(NamedTuple):
 
     chosen: Array
     atoms: AtomSet
-    matrix: BasisMatrix
+    matrix: DesignMatrix
     penalty: Array | None
 
 
 @dataclass(frozen=True)
-class Fit:
+class NetworkFit:
     """The chosen functions and the solution of each output."""
 
     basis: Basis
@@ -152,56 +153,57 @@ class Fit:
         return np.array([solution.beta for solution in self.solutions])
 
 
-class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
+@constructor
+class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParameters):
     """Combination of kernel functions, or others, that minimises a convex loss and a penalty.
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default "cosine_polynomial"
+    kernel : str, Kernel or callable, default="cosine_polynomial"
         A name of `pursuit.kernels` or a value from there, a callable
         ``(X, Z, **kernel_params) -> matrix``, or ``"precomputed"``.
-    gamma : {"scale", "auto"} or float, default "scale"
+    gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels, as in ``SVC``.
-    degree : float, default 3
+    degree : float, default=3
         Degree of the polynomial and cosine polynomial kernels.
-    coef0 : float, default 1
+    coef0 : float, default=1
         Constant of the polynomial, sigmoid and cosine polynomial kernels.
     kernel_params : mapping, optional
         Keyword arguments of a callable kernel.
     dictionary : optional
         The functions; None: the kernel on the training rows. A table of centres, a kernel,
         `OrientedGaussians`, a mapping of names to functions of your own, or a list of these.
-    loss : str, Loss or object, default "log_loss"
+    loss : str, Loss or object, default="log_loss"
         A convex loss for classes: ``"log_loss"``, ``"exponential"``, ``"logit_boost"``,
         ``"smooth_hinge"``, ``"squared_hinge"``, ``"squared_error"``, a value of `pursuit.losses` or
         an object with the methods ``value``, ``gradient`` and ``curvature`` and ``convex = True``.
-    alpha : float, default 1.0
+    alpha : float, default=1.0
         lambda, the weight of the penalty beside the sum of the losses; positive.
-    penalty : {"identity", "kernel"} or array, default "identity"
+    penalty : {"identity", "kernel"} or array, default="identity"
         A: ``"kernel"`` is the kernel between the centres; a matrix of shape (n_functions,
         n_functions) belongs to the functions y_j f_j, symmetric and positive definite.
-    bounds : None, "dual", pair, or array of shape (n_functions, 2), default None
+    bounds : None, "dual", pair, or array of shape (n_functions, 2), default=None
         Lower and upper bound of all coefficients alpha_j of the functions y_j f_j, or of each;
         None in a pair leaves that side free. ``"dual"``: between 0 and the weight of the row over
         2 `alpha`, as the dual of a support vector machine has it.
-    selection : {None, "random", "gram_schmidt", "correlation", "objective"}, default None
+    selection : {None, "random", "gram_schmidt", "correlation", "objective"}, default=None
         How the functions are chosen. None: all are used, or with `n_components` those that
         ``"gram_schmidt"`` chooses.
     n_components : int or float, optional
         The number of functions, or a fraction in (0, 1] of them; None: all.
-    n_draws : int, default 5
+    n_draws : int, default=5
         Draws of ``selection="random"``, of which that of the lowest objective is kept.
-    step : "newton" or float, default "newton"
+    step : "newton" or float, default="newton"
         ``"newton"``: steps by curvature, and joint steps; a number is the constant step of
         definition 2, with which the objective may rise.
-    max_iter : int, default 1000
-        Most sweeps and joint steps for each output.
-    tol : float, default 1e-8
+    max_iter : int, default=1000
+        Maximum number of sweeps and joint steps for each output.
+    tol : float, default=1e-8
         The fit ends where the projected gradient is below this share of what its terms add up to
         at f = 0.
-    class_weight : mapping, "balanced" or None, default None
+    class_weight : mapping, "balanced" or None, default=None
         Weights of the classes, by which those of their rows are multiplied.
-    random_state : int, RandomState or None, default None
+    random_state : int, RandomState or None, default=None
         For ``selection="random"``.
 
     Attributes
@@ -258,46 +260,20 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
     (15, True)
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "cosine_polynomial",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        dictionary: Any = None,
-        loss: Any = "log_loss",
-        alpha: float = 1.0,
-        penalty: Any = "identity",
-        bounds: Any = None,
-        selection: str | None = None,
-        n_components: Any = None,
-        n_draws: int = 5,
-        step: float | str = "newton",
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        class_weight: Mapping[Any, float] | str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.dictionary = dictionary
-        self.loss = loss
-        self.alpha = alpha
-        self.penalty = penalty
-        self.bounds = bounds
-        self.selection = selection
-        self.n_components = n_components
-        self.n_draws = n_draws
-        self.step = step
-        self.max_iter = max_iter
-        self.tol = tol
-        self.class_weight = class_weight
-        self.random_state = random_state
+    kernel: Any = "cosine_polynomial"
+    dictionary: Any = None
+    loss: Any = "log_loss"
+    alpha: float = 1.0
+    penalty: Any = "identity"
+    bounds: Any = None
+    selection: str | None = None
+    n_components: Any = None
+    n_draws: int = 5
+    step: float | str = "newton"
+    max_iter: int = 1000
+    tol: float = 1e-8
+    class_weight: Mapping[Any, float] | str | None = None
+    random_state: Any = None
 
     @classmethod
     def as_svm(cls, C: float = 1.0, *, beta: float = 1000.0, **parameters: Any) -> Self:
@@ -459,7 +435,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
         np.add.at(masses[1], copies, used.weights[:, None] * (used.Y < 0))
         return Network(used, rows, dictionary, masses_of_functions(masses, rows[first], dictionary))
 
-    def _chosen_fit(self, network: Network) -> Fit:
+    def _chosen_fit(self, network: Network) -> NetworkFit:
         """Steps 2 and 3."""
         n_functions = len(network.dictionary)
         if self.n_components is None:
@@ -491,7 +467,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
         if not np.array_equal(chosen, np.arange(len(atoms))):
             atoms = atoms.take(chosen)
         penalty = self._penalty(network, atoms, chosen)
-        return Basis(chosen, atoms, basis_matrix(atoms, network.samples.X), penalty)
+        return Basis(chosen, atoms, DesignMatrix(atoms, network.samples.X), penalty)
 
     def _penalty(self, network: Network, atoms: AtomSet, chosen: Array) -> Array | None:
         """A for some functions."""
@@ -502,7 +478,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
 
     def _solved(
         self, network: Network, basis: Basis, starts: Sequence[Array | None] | None = None
-    ) -> Fit:
+    ) -> NetworkFit:
         """Step 3: the solution of each output."""
         samples, signs = network.samples, network.signs[basis.chosen]
         lower, upper = self._boxes(network)
@@ -525,7 +501,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
             start = None if starts is None else starts[t]
             return solve(problem, start, rate=rate, max_iter=self.max_iter, tol=float(self.tol))
 
-        return Fit(basis, blocks.in_parallel(solution, range(samples.Y.shape[1])))
+        return NetworkFit(basis, blocks.in_parallel(solution, range(samples.Y.shape[1])))
 
     def _boxes(self, network: Network) -> tuple[Array, Array]:
         """Bounds of beta for all functions and outputs, both (k, T)."""
@@ -539,7 +515,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
         lower, upper = bounds[:, :1], bounds[:, 1:]
         return np.where(signs > 0, lower, -upper), np.where(signs > 0, upper, -lower)
 
-    def _store(self, network: Network, fit: Fit) -> None:
+    def _store(self, network: Network, fit: NetworkFit) -> None:
         """Step 4 and the fitted attributes."""
         coefficients = fit.coefficients
         used = np.flatnonzero((coefficients != 0.0).any(axis=0))
@@ -560,7 +536,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ClassPredictor):
             self._fit_temperature(network.samples)
         self._store_progress(fit)
 
-    def _store_progress(self, fit: Fit) -> None:
+    def _store_progress(self, fit: NetworkFit) -> None:
         """What the solver reports, and a warning where it ended early."""
         paths = [solution.objectives for solution in fit.solutions]
         self.n_iter_ = max(solution.n_iter for solution in fit.solutions)

@@ -46,7 +46,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pursuit._typing import Array
 from pursuit._validation import FLOATS, check_choice, check_real, check_weights, class_codes
-from pursuit.base.estimators import ClassPredictor
+from pursuit.base.estimators import ExpansionClassifier
 from pursuit.density.bandwidth import best_width, neighbor_variance
 from pursuit.density.gaussian_mixture import Shape, softmax_means, spheres
 from pursuit.expansion.basis_functions import Atoms
@@ -182,7 +182,7 @@ class NadarayaWatsonRegressor(RegressorMixin, BaseEstimator):
         return means[:, 0] if self._one_dimensional else means
 
 
-class KernelCentroidClassifier(ClassifierMixin, ClassPredictor):
+class KernelCentroidClassifier(ClassifierMixin, ExpansionClassifier):
     """The class whose centroid in the feature space of a kernel is nearest.
 
     Parameters

@@ -72,7 +72,7 @@ from pursuit.density.gaussian_mixture import (
     spheres,
     truncated,
 )
-from pursuit.expansion.probabilities import probabilities, winners
+from pursuit.expansion.probabilities import predicted_classes, probabilities
 from pursuit.geometry.local_covariance import DistinctRows, distinct_rows, nearest_indices
 from pursuit.kernels import is_precomputed, resolve_kernel
 from pursuit.linalg import blocks
@@ -729,7 +729,7 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        codes = winners(self._decisions(X))
+        codes = predicted_classes(self._decisions(X))
         labels: Array = self.classes_[codes]
         return labels
 

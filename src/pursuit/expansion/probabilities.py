@@ -22,10 +22,12 @@ __all__ = [
     "fit_temperature",
     "negative_log_likelihood",
     "probabilities",
-    "winners",
+    "predicted_classes",
 ]
 
-SMALLEST, LARGEST = 1e-3, 1e3
+# Inverse temperatures beyond these bounds change no probability that matters.
+SMALLEST_SCALE, LARGEST_SCALE = 1e-3, 1e3
+# A relative step of Newton's method below this one is the last: its error is the square.
 SMALL_STEP = 1e-6
 
 
@@ -52,9 +54,7 @@ def negative_log_likelihood(scale: float, values: Array, codes: Array, weights: 
     return float(np.average(losses, weights=weights))
 
 
-def _slope_and_curvature(
-    scale: float, columns: Array, own: Array, weights: Array
-) -> tuple[float, float]:
+def _derivatives(scale: float, columns: Array, own: Array, weights: Array) -> tuple[float, float]:
     """First and second derivative of the negative log-likelihood in s.
 
     They are the weighted sums over rows of E_p[f] - f_y and of Var_p[f]. `columns` holds f with
@@ -81,17 +81,17 @@ def fit_inverse_temperature(
     ----------
     values, codes, weights
         See `negative_log_likelihood`.
-    start : float, default 1.0
+    start : float, default=1.0
         First s; a neighbour's solution saves steps.
     """
     # Two classes with one decision value f are a softmax over (0, f).
     columns = np.vstack([np.zeros(len(values)), values.T]) if values.shape[1] == 1 else values.T
     columns = columns - columns.max(axis=0)
     own = columns[codes, np.arange(len(codes))]
-    low, high = SMALLEST, LARGEST
+    low, high = SMALLEST_SCALE, LARGEST_SCALE
     scale = min(max(start, low), high)
     for iteration in range(100):
-        slope, curvature = _slope_and_curvature(scale, columns, own, weights)
+        slope, curvature = _derivatives(scale, columns, own, weights)
         newton = scale - slope / curvature if curvature > 0 else np.nan
         if abs(newton - scale) <= SMALL_STEP * scale:
             # Newton's error is the square of its last step.
@@ -130,7 +130,7 @@ def fit_temperature(values: Array, codes: Array, weights: Array) -> float:
     )
 
 
-def winners(values: Array) -> Array:
+def predicted_classes(values: Array) -> Array:
     """Codes of the classes with the largest decision values; ties go to the first class."""
     codes: Array = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
     return codes.astype(int)
@@ -147,9 +147,9 @@ def probabilities(values: Array, scale: float) -> Array:
         table = np.column_stack([1.0 - positive, positive])
     else:
         table = softmax(scale * values, axis=1)
-    codes = winners(values)
+    codes = predicted_classes(values)
     wrong = np.flatnonzero(table.argmax(axis=1) != codes)
     for row in wrong:
-        winner = codes[row]
-        table[row, winner] = np.nextafter(table[row].max(), 2.0)
+        code = codes[row]
+        table[row, code] = np.nextafter(table[row].max(), 2.0)
     return table

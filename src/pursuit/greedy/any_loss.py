@@ -58,7 +58,6 @@ and for step c a few times l n^2, or l n T for each product of conjugate gradien
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,18 +66,16 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit._warnings import warn
-from pursuit.expansion.expansion import CoefficientPath, RefittedPath
+from pursuit.expansion.design_matrix import DesignMatrix, PlainFunctions
+from pursuit.expansion.path import CoefficientPath, RefittedPath
 from pursuit.greedy.multi_output import MultiOutputPursuit
 from pursuit.greedy.normal_equations import NormalEquations, WeightedValues
 from pursuit.greedy.pursuits import BasicPursuit, PivotedFactor
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import solve_transposed, solve_upper
 from pursuit.losses import Loss
 from pursuit.optimize.newton import (
     MOST_ITERATIONS,
     ZERO_LOSS,
-    Columns,
-    KeptColumns,
     Preconditioner,
     Problem,
     minimise,
@@ -119,54 +116,6 @@ class LossRule(NamedTuple):
     selection: str = "loss"
 
 
-class ComputedColumns:
-    """Q = (functions - means) R^{-1}, evaluated anew, block by block, for each product.
-
-    Parameters
-    ----------
-    functions : callable
-        Rows to the values of the n chosen functions.
-    X : {ndarray, CSR matrix} of shape (l, n_features)
-        The training rows.
-    means : ndarray of shape (n,)
-        What is subtracted from each function.
-    factor : ndarray of shape (n, n)
-        R.
-    """
-
-    def __init__(
-        self, functions: Callable[[Any], Array], X: Any, means: Array, factor: Array
-    ) -> None:
-        self.functions, self.X, self.means, self.factor = functions, X, means, factor
-
-    def __len__(self) -> int:
-        """Number of columns."""
-        return len(self.means)
-
-    def times(self, theta: Array) -> Array:
-        """Q theta."""
-        alpha = solve_upper(self.factor, theta)
-        return np.vstack([block @ alpha for _, block in self._blocks()])
-
-    def transposed_times(self, values: Array) -> Array:
-        """Q' values."""
-        total = np.zeros((len(self), values.shape[1]))
-        for rows, block in self._blocks():
-            total += block.T @ values[rows]
-        return solve_transposed(self.factor, total)
-
-    def gram(self, weights: Array) -> Array:
-        """Q' diag(weights) Q."""
-        total = np.zeros((len(self), len(self)))
-        for rows, block in self._blocks():
-            total += block.T @ (weights[rows, None] * block)
-        half = solve_transposed(self.factor, total)
-        return solve_transposed(self.factor, half.T)
-
-    def _blocks(self) -> Any:
-        """Pairs (rows, functions less means)."""
-        for rows in blocks.row_blocks(self.X.shape[0], 16.0 * len(self)):
-            yield rows, blocks.evaluate(self.functions, self.X[rows], len(self)) - self.means
 
 
 class GradientPursuit:
@@ -219,7 +168,7 @@ class GradientPursuit:
     def _start(self) -> None:
         """Step 1: the best constant, or the mean of the targets."""
         _, Y, weights = self.samples
-        constant = self._problem(KeptColumns(np.empty((len(Y), 0))), np.empty((0, 0)))
+        constant = self._problem(DesignMatrix(None, np.empty((len(Y), 0))), np.empty((0, 0)))
         self.unit = constant.constant
         self.point = np.zeros((1, Y.shape[1]))
         if self.unit:
@@ -239,7 +188,7 @@ class GradientPursuit:
         self.preconditioner = Preconditioner()
         self.n_unconverged = 0
 
-    def _problem(self, columns: Columns, factor: Array, **changes: Any) -> Problem:
+    def _problem(self, columns: DesignMatrix, factor: Array, **changes: Any) -> Problem:
         """The objective over the coefficients of some columns."""
         _, Y, weights = self.samples
         problem = Problem(
@@ -339,7 +288,7 @@ class GradientPursuit:
         """Step d, eq. 10."""
         norm = np.sqrt(self.selector.gram.diagonal[pivot])
         problem = self._problem(
-            KeptColumns((column / norm)[:, None]),
+            DesignMatrix(None, (column / norm)[:, None]),
             np.array([[norm]]),
             offset=self.outputs,
             held=self.held[pivot] if self.basic else 0.0,
@@ -378,17 +327,18 @@ class GradientPursuit:
         _, Y, weights = self.samples
         start = np.empty_like(self.point)
         constant = weights @ Y / weights.sum() if self.unit else np.zeros(Y.shape[1])
-        start[:-1] = problem.columns.transposed_times(weights[:, None] * (Y - constant))
+        start[:-1] = problem.columns.rmatvec(weights[:, None] * (Y - constant))
         start[-1] = constant / self.unit if self.unit else 0.0
         return start
 
-    def _basis(self, n: int, factor: Array) -> Columns:
+    def _basis(self, n: int, factor: Array) -> DesignMatrix:
         """Q of the first `n` pivots."""
         if self.matrix is not None:
-            return KeptColumns(self.matrix[:, :n])
+            return DesignMatrix(None, self.matrix[:, :n])
         pivots = np.array(self.pivots)
         means = self.atom_mean[pivots] if self.values.centred else np.zeros(n)
-        return ComputedColumns(self.values.subset(pivots), self.samples.X, means, factor)
+        functions = PlainFunctions(self.values.subset(pivots), n)
+        return DesignMatrix(functions, self.samples.X, shift=means, factor=factor, keep=False)
 
     def solution(self) -> tuple[Array, Array, Array, Array]:
         """Return lines, refits, fitted and levels of a `RefittedPath`."""

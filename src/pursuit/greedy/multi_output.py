@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pursuit._typing import Array
-from pursuit.expansion.expansion import BasisPath, CoefficientPath, RefittedPath, without_void_end
+from pursuit.expansion.path import BasisPath, CoefficientPath, RefittedPath, without_void_end
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.linalg import blocks
 from pursuit.losses import Loss

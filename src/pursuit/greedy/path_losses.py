@@ -24,13 +24,8 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, class_codes
 from pursuit.bounds import matching_pursuit_bound_path
 from pursuit.expansion.basis_functions import AtomSet
-from pursuit.expansion.expansion import (
-    FULL_LEVERAGE,
-    BasisPath,
-    CoefficientPath,
-    leave_one_out,
-    staged_values,
-)
+from pursuit.expansion.leave_one_out import FULL_LEVERAGE, leave_one_out
+from pursuit.expansion.path import BasisPath, CoefficientPath, staged_values
 from pursuit.expansion.probabilities import fit_inverse_temperature
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.linalg import blocks

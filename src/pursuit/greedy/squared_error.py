@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pursuit._typing import Array
-from pursuit.expansion.expansion import BasisPath, CoefficientPath
+from pursuit.expansion.path import BasisPath, CoefficientPath
 from pursuit.greedy.multi_output import MultiOutputPursuit
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.greedy.path_losses import training_losses

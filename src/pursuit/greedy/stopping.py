@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._warnings import warn
 from pursuit.expansion.basis_functions import AtomSet
-from pursuit.expansion.expansion import CoefficientPath
+from pursuit.expansion.path import CoefficientPath
 from pursuit.greedy.multi_output import MultiOutputPursuit
 
 __all__ = [

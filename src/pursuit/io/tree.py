@@ -91,10 +91,10 @@ CLASSES = {
     "MixedAtoms": "pursuit.expansion.basis_functions",
     "OrientedAtoms": "pursuit.expansion.basis_functions",
     "OrientedGaussians": "pursuit.dictionary",
-    "BasisPath": "pursuit.expansion.expansion",
-    "CoefficientPath": "pursuit.expansion.expansion",
+    "BasisPath": "pursuit.expansion.path",
+    "CoefficientPath": "pursuit.expansion.path",
     "KernelExpansion": "pursuit.expansion.expansion",
-    "RefittedPath": "pursuit.expansion.expansion",
+    "RefittedPath": "pursuit.expansion.path",
     "ChiSquared": "pursuit.kernels",
     "Cosine": "pursuit.kernels",
     "CosinePolynomial": "pursuit.kernels",
@@ -374,8 +374,8 @@ def _decode_csr(decoder: Decoder, node: Node) -> Any:
     return decoder.matrices[key]
 
 
-def _is_plain(cls: type[Any]) -> bool:
-    """Tell a plain value from an estimator, whose constructor may be that of a dataclass."""
+def _is_value(cls: type[Any]) -> bool:
+    """Whether a class is a plain value; the constructors of estimators are dataclasses, too."""
     return is_dataclass(cls) and not issubclass(cls, BaseEstimator)
 
 
@@ -387,7 +387,7 @@ def _encode_value(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
 
 def _decode_value(decoder: Decoder, node: Node) -> Any:
     cls = _class(node["class"])
-    if not _is_plain(cls):
+    if not _is_value(cls):
         raise ModelFileError(f"is damaged: {node['class']} is not a plain value")
     return cls(**decoder.decode_items(node["fields"]))
 
@@ -446,7 +446,7 @@ _CODECS = (
     ),
     _Codec(
         "value",
-        lambda value: _is_plain(type(value)) and is_ours(value),
+        lambda value: _is_value(type(value)) and is_ours(value),
         _encode_value,
         _decode_value,
     ),

@@ -15,9 +15,9 @@ symbol       name in code          shape
 ===========  ====================  ========================================================
 x, y, w      ``samples``           (l, d), (l, T), (l,)
 D            ``functions``         rows -> (rows, M)
-G, D'y       ``equations``         (M, M), (T, M); see ``gram.py``
+G, D'y       ``equations``         (M, M), (T, M); see ``greedy/normal_equations.py``
 gamma_n      ``support``           (N,) chosen atoms in order
-alpha        ``coefficients(n)``   (T, N) for every prefix n; see ``expansion.py``
+alpha        ``coefficients(n)``   (T, N) for every prefix n; see ``expansion/path.py``
 N            ``n_components``      the budget
 ===========  ====================  ========================================================
 
@@ -25,7 +25,7 @@ Steps.
 
 1. The constant is orthogonalised: atoms and targets are measured from their means (eq. 14).
 2. One pass over the rows gives G = D'WD and D'WY (or, on the direct route, its diagonal).
-3. N times, choose the atom (``pivoting.py``):
+3. N times, choose the atom (``linalg/partial_cholesky.py``):
 
    - ``fitting="basic"``: most collinear with the residual, its coefficient alone is updated
      (eq. 3-5, figure 1);
@@ -38,7 +38,7 @@ Steps.
 Cost: l M^2 + N^2 M on the Gram route, about 2 l M N on the direct one.
 
 Under any other loss (section 3) the same dictionary is searched along the gradient of the loss
-and the coefficients are fitted by Newton's method: see ``gradient_pursuit.py``.
+and the coefficients are fitted by Newton's method: see ``greedy/any_loss.py``.
 
 Where we differ. The paper's figure 3 rewrites the l x M dictionary matrix at each step; the
 same numbers come here from G alone, which serves all classes, budgets and folds. Ridge,
@@ -48,21 +48,30 @@ additions. With several outputs the score of an atom is summed over them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 
 from pursuit import _validation
+from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit.base.docstrings import with_shared_sections
+from pursuit.base.parameters import constructor
 from pursuit.dictionary import Dictionary
 from pursuit.greedy.any_loss import warn_unconverged
 from pursuit.greedy.make_pursuit import Method, make_pursuit
+from pursuit.greedy.multi_output import round_robin
+from pursuit.greedy.path_losses import bound_path, held_out_losses, leave_one_out_losses
 from pursuit.greedy.stopping import Fit, Stopping, choose_prefix
-from pursuit.matching_pursuit.expansion_model import ExpansionClassifier, ExpansionRegressor
-from pursuit.matching_pursuit.path_estimator import CrossValidatedEstimator, HeldOutEstimator
+from pursuit.losses import Loss
+from pursuit.matching_pursuit.cross_validation import (
+    fold_losses,
+    gamma_grid,
+    hold_out,
+    index_splits,
+)
+from pursuit.matching_pursuit.path_model import MatchingPursuit, PathClassifier, PathRegressor
 
 __all__ = [
     "KernelMatchingPursuitClassifier",
@@ -107,8 +116,220 @@ def kernel_matching_pursuit(
     return fit
 
 
+@constructor
+class _EarlyStopping(MatchingPursuit):
+    """`fit` with early stopping: on held-out samples, by leave-one-out or by a bound."""
+
+    early_stopping: bool | str = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int | None = None
+    tol: float = 0.0
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Training rows; kernel values of shape (n_samples, n_samples) if precomputed.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets, or labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 counts as the row twice, 0 as the row removed.
+        X_val, y_val : array-like, optional
+            Held-out rows for ``early_stopping=True`` in place of a random part of the rows.
+
+        Returns
+        -------
+        self : estimator
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are invalid; the message names the parameter or row.
+        """
+        self._check_parameters()
+        samples, budgets = self._read_for_loss(X, y, sample_weight)
+        rows, validation = self._held_out(samples, X_val, y_val)
+        train = _some(samples, rows)
+        dictionary = self._dictionary(
+            samples, self.gamma, self._candidates(rows, sum(budgets)), rows
+        )
+        loss = self._loss(train, budgets)
+        method = self._method(loss)
+        stopping = self._stopping(train, loss, validation, places(dictionary.rows, rows))
+        fit = kernel_matching_pursuit(dictionary, train, budgets, method, stopping)
+        self._store_watched(fit.watched_losses)
+        return self._store_fit(fit, dictionary, train, budgets, method, loss)
+
+    def _held_out(self, samples: Samples, X_val: Any, y_val: Any) -> tuple[Array, Samples | None]:
+        """The rows to train on, and those that early stopping watches, if any."""
+        if self.early_stopping is not True and not (X_val is None and y_val is None):
+            raise ValueError("X_val and y_val are only used with early_stopping=True")
+        validation = self._read_validation(X_val, y_val, samples.Y.shape[1])
+        rows = np.flatnonzero(samples.weights > 0)
+        if self.early_stopping is True and validation is None:
+            rows, test = hold_out(
+                samples,
+                rows,
+                self.validation_fraction,
+                classifier=is_classifier(self),
+                random_state=self.random_state,
+            )
+            validation = samples.take(test)
+        return rows, validation
+
+    def _check_parameters(self) -> None:
+        """Add those of early stopping to the common checks."""
+        super()._check_parameters()
+        choices = (False, True, "loo", "bound")
+        _validation.check_choice("early_stopping", self.early_stopping, choices)
+        _validation.check_real("tol", self.tol)
+        _validation.check_real("validation_fraction", self.validation_fraction, 0, 1, above=True)
+        _validation.check_integer("n_iter_no_change", self.n_iter_no_change, optional=True)
+        if self.early_stopping == "loo" and self.fitting == "basic":
+            raise ValueError(
+                "early_stopping='loo' needs fitting='prefit' or 'backfit': basic matching "
+                "pursuit has no closed-form leave-one-out"
+            )
+
+    def _error_tolerance(self, train: Samples) -> float | None:
+        """The error from which on a row is an error of theorem 3; None: a wrong class."""
+        return None
+
+    def _stopping(
+        self, train: Samples, loss: Loss, validation: Samples | None, centres: Array | None
+    ) -> Stopping:
+        """The rule for ending the path."""
+        patience, tol = self.n_iter_no_change, self.tol
+        if self.early_stopping == "loo":
+            if self._method(loss).rule is not None:
+                raise ValueError(
+                    "early_stopping='loo' is closed-form for loss='squared_error' with "
+                    "refit_every=1 only"
+                )
+            intercept = self.fit_intercept
+            return Stopping(
+                lambda path, atoms, support: leave_one_out_losses(path, atoms, train, intercept),
+                patience,
+                tol,
+            )
+        if self.early_stopping == "bound":
+            own = one_function_a_row(centres)
+            tolerance = self._error_tolerance(train)
+            if tolerance is not None:
+                self.error_tolerance_ = tolerance
+            return Stopping(
+                lambda path, atoms, support: bound_path(
+                    path, atoms, train, own[support], tolerance, loss
+                ),
+                patience,
+                tol,
+            )
+        if validation is None:
+            return Stopping(tol=tol)
+        loss.check_targets(validation.Y, "y_val")
+        return Stopping(
+            lambda path, atoms, support: held_out_losses(path, atoms, validation, loss),
+            patience,
+            tol,
+        )
+
+    def _store_watched(self, losses: Array | None) -> None:
+        """Store the losses under the name of what they were measured on."""
+        names = {True: "validation_loss_path_", "loo": "leave_one_out_loss_path_"}
+        names["bound"] = "bound_path_"
+        stale = [*names.values(), *(["error_tolerance_"] * (self.early_stopping != "bound"))]
+        for name in stale:
+            if hasattr(self, name):
+                delattr(self, name)
+        if losses is not None:
+            setattr(self, names[self.early_stopping], losses)
+
+
+@constructor
+class _CrossValidation(MatchingPursuit):
+    """`fit` by cross-validation: K-fold paths over gamma, then a fit on all samples."""
+
+    gammas: Any = None
+    cv: Any = 5
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose gamma and the number of components, then fit on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Training rows; kernel values of shape (n_samples, n_samples) if precomputed.
+        y : array-like
+            Targets or labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 counts as the row twice, 0 as the row removed.
+
+        Returns
+        -------
+        self : estimator
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are invalid; the message names the parameter or row.
+        """
+        self._check_parameters()
+        samples, budgets = self._read_for_loss(X, y, sample_weight)
+        splits = index_splits(self.cv, samples, classifier=is_classifier(self))
+        self.gammas_ = gamma_grid(self.gammas, self.kernel, self.gamma, samples)
+        rows = np.flatnonzero(samples.weights > 0)
+        candidates = self._candidates(rows, sum(budgets))
+        loss = self._loss(samples.take(rows), budgets)
+        method = self._method(loss)
+
+        def dictionary(gamma: Any) -> Dictionary:
+            return self._dictionary(samples, gamma, candidates, rows)
+
+        def losses(dictionary: Dictionary) -> Array:
+            return fold_losses(dictionary, samples, splits, budgets, method)
+
+        self.cv_loss_path_ = np.array([losses(dictionary(gamma)) for gamma in self.gammas_])
+        mean = self.cv_loss_path_.mean(axis=1)
+        # Among equal losses the smallest model, then the first gamma.
+        n_before, best = np.argwhere((mean == mean.min()).T)[0]
+        self.gamma_ = self.gammas_[best]
+        chosen = np.bincount(round_robin(budgets)[: n_before + 1], minlength=len(budgets)).tolist()
+        final, train = dictionary(self.gamma_), _some(samples, rows)
+        fit = kernel_matching_pursuit(final, train, chosen, method)
+        return self._store_fit(fit, final, train, chosen, method, loss)
+
+
+def _some(samples: Samples, rows: Array) -> Samples:
+    """The samples of some rows; themselves where these are all."""
+    return samples.take(rows) if len(rows) < samples.X.shape[0] else samples
+
+
+def places(rows: Array | None, training: Array) -> Array | None:
+    """Position among the training rows of each of `rows` (-1 stays)."""
+    if rows is None:
+        return None
+    return np.where(rows >= 0, np.searchsorted(training, rows), -1)
+
+
+def one_function_a_row(centres: Array | None) -> Array:
+    """The training row behind each function, if each has one of its own, as theorem 3 wants."""
+    if centres is None or (centres < 0).any() or len(np.unique(centres)) < len(centres):
+        raise ValueError(
+            "early_stopping='bound' needs one candidate function for each training row: the "
+            "bound counts the rows that the functions are centred on"
+        )
+    return centres
+
+
 @with_shared_sections
-class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, HeldOutEstimator):
+@constructor
+class KernelMatchingPursuitRegressor(RegressorMixin, _EarlyStopping, PathRegressor):
     """Regression by kernel matching pursuit.
 
     {shared}
@@ -127,54 +348,9 @@ class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, HeldOut
     (8, True)
     """
 
-    _pursue = staticmethod(kernel_matching_pursuit)
-
-    def __init__(
-        self,
-        n_components: Any = 100,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        fitting: str = "prefit",
-        loss: Any = "squared_error",
-        refit_every: int = 1,
-        selection: str = "loss",
-        dictionary: Any = None,
-        n_candidates: int | float | None = None,
-        fit_intercept: bool = True,
-        alpha: float | str = "auto",
-        early_stopping: bool | str = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        tol: float = 0.0,
-        error_tolerance: float | None = None,
-        route: str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fitting = fitting
-        self.loss = loss
-        self.refit_every = refit_every
-        self.selection = selection
-        self.dictionary = dictionary
-        self.n_candidates = n_candidates
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.error_tolerance = error_tolerance
-        self.route = route
-        self.random_state = random_state
+    error_tolerance: float | None = None
+    route: str = "auto"
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         """Add the tolerance of the bound."""
@@ -194,7 +370,8 @@ class KernelMatchingPursuitRegressor(RegressorMixin, ExpansionRegressor, HeldOut
 
 
 @with_shared_sections
-class KernelMatchingPursuitClassifier(ClassifierMixin, ExpansionClassifier, HeldOutEstimator):
+@constructor
+class KernelMatchingPursuitClassifier(ClassifierMixin, _EarlyStopping, PathClassifier):
     """Classification by kernel matching pursuit.
 
     {shared}
@@ -216,60 +393,13 @@ class KernelMatchingPursuitClassifier(ClassifierMixin, ExpansionClassifier, Held
     True
     """
 
-    _pursue = staticmethod(kernel_matching_pursuit)
-
-    def __init__(
-        self,
-        n_components: Any = 100,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        fitting: str = "prefit",
-        loss: Any = "squared_error",
-        refit_every: int = 1,
-        selection: str = "loss",
-        dictionary: Any = None,
-        n_candidates: int | float | None = None,
-        fit_intercept: bool = True,
-        alpha: float | str = "auto",
-        multi_class: str = "shared",
-        class_weight: Mapping[Any, float] | str | None = None,
-        early_stopping: bool | str = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        tol: float = 0.0,
-        route: str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fitting = fitting
-        self.loss = loss
-        self.refit_every = refit_every
-        self.selection = selection
-        self.dictionary = dictionary
-        self.n_candidates = n_candidates
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.route = route
-        self.random_state = random_state
+    route: str = "auto"
+    random_state: Any = None
 
 
 @with_shared_sections
-class KernelMatchingPursuitRegressorCV(RegressorMixin, ExpansionRegressor, CrossValidatedEstimator):
+@constructor
+class KernelMatchingPursuitRegressorCV(RegressorMixin, _CrossValidation, PathRegressor):
     """Regression by kernel matching pursuit, gamma and budget chosen by cross-validation.
 
     {shared}
@@ -288,54 +418,13 @@ class KernelMatchingPursuitRegressorCV(RegressorMixin, ExpansionRegressor, Cross
     (7, 5, 20)
     """
 
-    _pursue = staticmethod(kernel_matching_pursuit)
-
-    def __init__(
-        self,
-        n_components: Any = 100,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        fitting: str = "prefit",
-        loss: Any = "squared_error",
-        refit_every: int = 1,
-        selection: str = "loss",
-        dictionary: Any = None,
-        n_candidates: int | float | None = None,
-        fit_intercept: bool = True,
-        alpha: float | str = "auto",
-        gammas: Any = None,
-        cv: Any = 5,
-        route: str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fitting = fitting
-        self.loss = loss
-        self.refit_every = refit_every
-        self.selection = selection
-        self.dictionary = dictionary
-        self.n_candidates = n_candidates
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.gammas = gammas
-        self.cv = cv
-        self.route = route
-        self.random_state = random_state
+    route: str = "auto"
+    random_state: Any = None
 
 
 @with_shared_sections
-class KernelMatchingPursuitClassifierCV(
-    ClassifierMixin, ExpansionClassifier, CrossValidatedEstimator
-):
+@constructor
+class KernelMatchingPursuitClassifierCV(ClassifierMixin, _CrossValidation, PathClassifier):
     """Classification by kernel matching pursuit, gamma and budget chosen by cross-validation.
 
     {shared}
@@ -354,49 +443,5 @@ class KernelMatchingPursuitClassifierCV(
     (True, True)
     """
 
-    _pursue = staticmethod(kernel_matching_pursuit)
-
-    def __init__(
-        self,
-        n_components: Any = 100,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        fitting: str = "prefit",
-        loss: Any = "squared_error",
-        refit_every: int = 1,
-        selection: str = "loss",
-        dictionary: Any = None,
-        n_candidates: int | float | None = None,
-        fit_intercept: bool = True,
-        alpha: float | str = "auto",
-        multi_class: str = "shared",
-        class_weight: Mapping[Any, float] | str | None = None,
-        gammas: Any = None,
-        cv: Any = 5,
-        route: str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fitting = fitting
-        self.loss = loss
-        self.refit_every = refit_every
-        self.selection = selection
-        self.dictionary = dictionary
-        self.n_candidates = n_candidates
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.gammas = gammas
-        self.cv = cv
-        self.route = route
-        self.random_state = random_state
+    route: str = "auto"
+    random_state: Any = None

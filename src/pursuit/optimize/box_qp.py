@@ -13,9 +13,9 @@ symbol       name in code     shape and meaning
 H            ``hessian``      (n, n)
 g            ``slope``        (n,)
 x            ``x``            (n,)
-             ``sides``        (n,)  -1 at the lower bound, 0 free, 1 at the upper bound
-s, t         ``below``, ..    (n,)  x - lower and upper - x
-u, v         ``up``, ``down`` (n,)  multipliers of the two bounds
+             ``bound_state``        (n,)  -1 at the lower bound, 0 free, 1 at the upper bound
+s, t         ``.._slack``     (n,)  x - lower and upper - x
+u, v         ``.._multipliers``  (n,)  multipliers of the two bounds
 ===========  ===============  ===========================================================
 
 1. Exchanges (J. Judice and F. Pires, "A block principal pivoting algorithm for large-scale strictly
@@ -55,7 +55,7 @@ ACCURACY, GAP = 1e-9, 1e-12
 MOST_OF_THE_WAY = 0.995
 # Added to the diagonal of a matrix, relative to its largest entry, where it has no factor, and by
 # how much more each time.
-ROUNDING, MORE, MOST_SHIFTS = 1e-14, 100.0, 7
+ROUNDING, SHIFT_GROWTH, MOST_SHIFTS = 1e-14, 100.0, 7
 
 
 class BoxMinimum(NamedTuple):
@@ -65,14 +65,14 @@ class BoxMinimum(NamedTuple):
     ----------
     x : ndarray of shape (n,)
         The point; at a bound it equals it exactly.
-    sides : ndarray of int of shape (n,)
+    bound_state : ndarray of int of shape (n,)
         -1 at the lower bound, 0 free, 1 at the upper bound.
     exact : bool
         Whether each coordinate is of its kind to rounding.
     """
 
     x: Array
-    sides: Array
+    bound_state: Array
     exact: bool
 
 
@@ -96,14 +96,14 @@ def box_minimum(hessian: Array, slope: Array, lower: Array, upper: Array) -> Box
     >>> box_minimum(H, g, np.zeros(2), np.full(2, np.inf)).x
     array([2., 0.])
     """
-    sides = np.zeros(len(slope), dtype=int)
+    bound_state = np.zeros(len(slope), dtype=int)
     if not has_bounds(lower, upper):
-        return BoxMinimum(_solved(hessian, -slope), sides, True)
-    found = exchange(hessian, slope, lower, upper, sides)
+        return BoxMinimum(_solved(hessian, -slope), bound_state, True)
+    found = exchange(hessian, slope, lower, upper, bound_state)
     if found.exact:
         return found
     inside = interior_point(hessian, slope, lower, upper)
-    found = exchange(hessian, slope, lower, upper, inside.sides)
+    found = exchange(hessian, slope, lower, upper, inside.bound_state)
     return found if found.exact else inside
 
 
@@ -112,34 +112,36 @@ def has_bounds(lower: Array, upper: Array) -> bool:
     return bool(np.isfinite(lower).any() or np.isfinite(upper).any())
 
 
-def exchange(hessian: Array, slope: Array, lower: Array, upper: Array, sides: Array) -> BoxMinimum:
+def exchange(
+    hessian: Array, slope: Array, lower: Array, upper: Array, bound_state: Array
+) -> BoxMinimum:
     """Step 1.
 
     Parameters
     ----------
     hessian, slope, lower, upper
         See `box_minimum`.
-    sides : ndarray of int of shape (n,)
+    bound_state : ndarray of int of shape (n,)
         The guess.
     """
     fewest, left = len(slope) + 1, PATIENCE
     small = SMALL_SLOPE * float(np.abs(slope).max(initial=0.0))
     x = np.zeros_like(slope)
     for _ in range(MOST_ROUNDS):
-        free = sides == 0
-        x = np.where(sides < 0, lower, np.where(sides > 0, upper, 0.0))
+        free = bound_state == 0
+        x = np.where(bound_state < 0, lower, np.where(bound_state > 0, upper, 0.0))
         x[free] = _solved(hessian[np.ix_(free, free)], -(slope + hessian @ x)[free])
         r = slope + hessian @ x
-        new = np.where(free & (x < lower), -1, np.where(free & (x > upper), 1, sides))
-        new[((sides < 0) & (r < -small)) | ((sides > 0) & (r > small))] = 0
-        n_changes = int((new != sides).sum())
+        new = np.where(free & (x < lower), -1, np.where(free & (x > upper), 1, bound_state))
+        new[((bound_state < 0) & (r < -small)) | ((bound_state > 0) & (r > small))] = 0
+        n_changes = int((new != bound_state).sum())
         if n_changes == 0:
-            return BoxMinimum(x, sides, True)
+            return BoxMinimum(x, bound_state, True)
         fewest, left = (n_changes, PATIENCE) if n_changes < fewest else (fewest, left - 1)
         if left == 0:
             break
-        sides = new
-    return BoxMinimum(np.clip(x, lower, upper), sides, False)
+        bound_state = new
+    return BoxMinimum(np.clip(x, lower, upper), bound_state, False)
 
 
 def interior_point(hessian: Array, slope: Array, lower: Array, upper: Array) -> BoxMinimum:
@@ -156,10 +158,10 @@ def interior_point(hessian: Array, slope: Array, lower: Array, upper: Array) -> 
             break
         state.step()
     curvature = hessian.diagonal()
-    sides = np.where(state.below * curvature < state.up, -1, 0)
-    sides[state.above * curvature < state.down] = 1
-    x = np.where(sides < 0, lower, np.where(sides > 0, upper, state.x))
-    return BoxMinimum(np.clip(x, lower, upper), sides, False)
+    bound_state = np.where(state.lower_slack * curvature < state.lower_multipliers, -1, 0)
+    bound_state[state.upper_slack * curvature < state.upper_multipliers] = 1
+    x = np.where(bound_state < 0, lower, np.where(bound_state > 0, upper, state.x))
+    return BoxMinimum(np.clip(x, lower, upper), bound_state, False)
 
 
 class _Interior:
@@ -176,70 +178,95 @@ class _Interior:
         self.x = np.where(has_lower, lower + unit, np.where(has_upper, upper - unit, 0.0))
         both = has_lower & has_upper
         self.x[both] = (lower[both] + upper[both]) / 2.0
-        self.up = np.where(has_lower, self.size, 0.0)
-        self.down = np.where(has_upper, self.size, 0.0)
+        self.lower_multipliers = np.where(has_lower, self.size, 0.0)
+        self.upper_multipliers = np.where(has_upper, self.size, 0.0)
         self.width = 0.0
-        widths = np.where(has_lower, self.below, 0.0) + np.where(has_upper, self.above, 0.0)
+        widths = np.where(has_lower, self.lower_slack, 0.0) + np.where(
+            has_upper, self.upper_slack, 0.0
+        )
         self.width = float(widths.max(initial=0.0))
 
     @property
-    def below(self) -> Array:
-        """The room towards the lower bound, at least what rounding leaves."""
+    def lower_slack(self) -> Array:
+        """The distance to the lower bound, at least what rounding leaves."""
         return np.asarray(np.maximum(self.x - self.lower, ROUNDING * self.width))
 
     @property
-    def above(self) -> Array:
-        """The room towards the upper bound, at least what rounding leaves."""
+    def upper_slack(self) -> Array:
+        """The distance to the upper bound, at least what rounding leaves."""
         return np.asarray(np.maximum(self.upper - self.x, ROUNDING * self.width))
 
-    def _mean(self, x: Array, up: Array, down: Array) -> float:
-        """Mean product of rooms and multipliers, mu."""
-        low, high = up > 0, down > 0
-        total = up[low] @ (x - self.lower)[low] + down[high] @ (self.upper - x)[high]
+    def _mean(self, x: Array, lower_multipliers: Array, upper_multipliers: Array) -> float:
+        """Mean product of slacks and multipliers, mu."""
+        low, high = lower_multipliers > 0, upper_multipliers > 0
+        total = (
+            lower_multipliers[low] @ (x - self.lower)[low]
+            + upper_multipliers[high] @ (self.upper - x)[high]
+        )
         return float(total) / self.n_bounds
 
     @property
     def mu(self) -> float:
         """Mu where we are."""
-        return self._mean(self.x, self.up, self.down)
+        return self._mean(self.x, self.lower_multipliers, self.upper_multipliers)
 
     @property
     def ended(self) -> bool:
         """Whether the conditions hold to the accuracy asked for."""
-        r = self.slope + self.hessian @ self.x - self.up + self.down
+        r = self.slope + self.hessian @ self.x - self.lower_multipliers + self.upper_multipliers
         close = float(np.abs(r).max(initial=0.0)) <= ACCURACY * self.size
         return close and self.mu <= GAP * self.size * self.width
 
     def step(self) -> None:
         """Predict, correct, move."""
-        below, above, mu = self.below, self.above, self.mu
+        lower_slack, upper_slack, mu = self.lower_slack, self.upper_slack, self.mu
         damped = self.hessian.copy()
-        damped[np.diag_indices_from(damped)] += self.up / below + self.down / above
+        damped[np.diag_indices_from(damped)] += (
+            self.lower_multipliers / lower_slack + self.upper_multipliers / upper_slack
+        )
         factor = _factor(damped)
         r = self.slope + self.hessian @ self.x
 
         def towards(target: float, low: Array, high: Array) -> tuple[Array, Array, Array]:
-            right = (target - low) / below - (target - high) / above - r
+            right = (target - low) / lower_slack - (target - high) / upper_slack - r
             dx = np.asarray(cho_solve((factor, False), right, check_finite=False))
-            dup = (target - low - self.up * dx) / below - self.up
-            ddown = (target - high + self.down * dx) / above - self.down
-            return dx, np.where(self.up > 0, dup, 0.0), np.where(self.down > 0, ddown, 0.0)
+            dup = (
+                target - low - self.lower_multipliers * dx
+            ) / lower_slack - self.lower_multipliers
+            ddown = (
+                target - high + self.upper_multipliers * dx
+            ) / upper_slack - self.upper_multipliers
+            return (
+                dx,
+                np.where(self.lower_multipliers > 0, dup, 0.0),
+                np.where(self.upper_multipliers > 0, ddown, 0.0),
+            )
 
         nothing = np.zeros_like(self.x)
         dx, dup, ddown = towards(0.0, nothing, nothing)
-        primal = min(_room(below, dx), _room(above, -dx))
-        dual = min(_room(self.up, dup), _room(self.down, ddown))
-        ahead = self._mean(self.x + primal * dx, self.up + dual * dup, self.down + dual * ddown)
+        primal = min(_longest_step(lower_slack, dx), _longest_step(upper_slack, -dx))
+        dual = min(
+            _longest_step(self.lower_multipliers, dup), _longest_step(self.upper_multipliers, ddown)
+        )
+        ahead = self._mean(
+            self.x + primal * dx,
+            self.lower_multipliers + dual * dup,
+            self.upper_multipliers + dual * ddown,
+        )
         centring = (max(ahead, 0.0) / mu) ** 3 if mu > 0.0 else 0.0
         dx, dup, ddown = towards(centring * mu, dx * dup, -dx * ddown)
-        primal = MOST_OF_THE_WAY * min(_room(below, dx), _room(above, -dx))
-        dual = MOST_OF_THE_WAY * min(_room(self.up, dup), _room(self.down, ddown))
+        primal = MOST_OF_THE_WAY * min(
+            _longest_step(lower_slack, dx), _longest_step(upper_slack, -dx)
+        )
+        dual = MOST_OF_THE_WAY * min(
+            _longest_step(self.lower_multipliers, dup), _longest_step(self.upper_multipliers, ddown)
+        )
         self.x = self.x + min(primal, 1.0) * dx
-        self.up = self.up + min(dual, 1.0) * dup
-        self.down = self.down + min(dual, 1.0) * ddown
+        self.lower_multipliers = self.lower_multipliers + min(dual, 1.0) * dup
+        self.upper_multipliers = self.upper_multipliers + min(dual, 1.0) * ddown
 
 
-def _room(values: Array, changes: Array) -> float:
+def _longest_step(values: Array, changes: Array) -> float:
     """How many times the changes can be added before a value is zero."""
     falling = changes < 0
     return min(
@@ -259,7 +286,7 @@ def _factor(matrix: Array) -> Array:
         except LinAlgError:
             matrix = matrix.copy()
             matrix[np.diag_indices_from(matrix)] += shift
-            shift *= MORE
+            shift *= SHIFT_GROWTH
     return np.diag(np.sqrt(np.abs(matrix.diagonal()) + shift))
 
 

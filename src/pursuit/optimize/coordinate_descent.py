@@ -10,12 +10,12 @@ Problem (eq. 8). For given functions and a convex loss, minimise over beta in a 
 ============  ==================  ========================================================
 symbol        name in code        shape and meaning
 ============  ==================  ========================================================
-Phi           ``matrix``          (n, q)  functions on the rows; see ``basis_matrix.py``
+Phi           ``matrix``          (n, q)  functions on the rows; see ``design_matrix.py``
 beta          ``beta``            (q,)
 f             ``outputs``         (n,)
 A             ``penalty``         (q, q)  symmetric, positive semidefinite; None: the identity
 A beta        ``image``           (q,)
-w L'          ``pull``            (n,)  derivatives of the loss
+w L'          ``derivatives``     (n,)  derivatives of the loss
 grad F        ``gradient``        (q,)  Phi'(w L') + 2 lambda A beta
 ============  ==================  ========================================================
 
@@ -36,7 +36,7 @@ Steps.
    would not move.
 
 2. A joint step (``rate=None`` only; beyond the paper): all coordinates S that are not left out go
-   together towards the minimum in the box (``box_quadratic.py``) of the model
+   together towards the minimum in the box (``box_qp.py``) of the model
 
        (grad F)_S'd + d'H d / 2,    H = Phi_S' diag(w L'') Phi_S + 2 lambda A_SS,
 
@@ -68,7 +68,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit._typing import Array
-from pursuit.expansion.design_matrix import BasisMatrix
+from pursuit.expansion.design_matrix import DesignMatrix
 from pursuit.linalg import blocks
 from pursuit.losses import Loss
 from pursuit.optimize.box_qp import box_minimum, has_bounds
@@ -105,7 +105,7 @@ class _Terms(NamedTuple):
     loss: Loss
     targets: Array
     weights: Array
-    matrix: BasisMatrix
+    matrix: DesignMatrix
     alpha: float
     penalty: Array | None
     lower: Array
@@ -123,7 +123,7 @@ class Problem(_Terms):
         y.
     weights : ndarray of shape (n,)
         w, positive.
-    matrix : BasisMatrix
+    matrix : DesignMatrix
         Phi.
     alpha : float
         lambda, positive.
@@ -141,12 +141,12 @@ class Problem(_Terms):
         """sum_i w_i L(y_i, f_i)."""
         return float(self.weights @ self.loss.value(self.targets, outputs[:, None])[:, 0])
 
-    def pull(self, outputs: Array) -> Array:
+    def weighted_gradient(self, outputs: Array) -> Array:
         """The vector w L'."""
         slopes = self.loss.gradient(self.targets, outputs[:, None])[:, 0]
         return np.asarray(self.weights * slopes)
 
-    def bend(self, outputs: Array) -> Array:
+    def weighted_curvature(self, outputs: Array) -> Array:
         """The vector w L''."""
         curvatures = self.loss.curvature(self.targets, outputs[:, None])[:, 0]
         return np.asarray(self.weights * curvatures)
@@ -169,7 +169,7 @@ class Problem(_Terms):
     def gradient(self, point: Point) -> Array:
         """Gradient of F."""
         with self.product_threads():
-            slopes = self.matrix.transposed_times(self.pull(point.outputs))
+            slopes = self.matrix.rmatvec(self.weighted_gradient(point.outputs))
         return np.asarray(slopes + 2.0 * self.alpha * point.image)
 
     def projected(self, beta: Array, gradient: Array) -> Array:
@@ -182,13 +182,13 @@ class Problem(_Terms):
         """The largest sum of the absolute terms of a slope at f = 0; see step 3."""
         if not self.matrix.shape[1]:
             return 1.0
-        terms = np.abs(self.pull(np.zeros(len(self.weights))))
+        terms = np.abs(self.weighted_gradient(np.zeros(len(self.weights))))
         return float(self.matrix.absolute_sums(terms).max()) or 1.0
 
     def at(self, beta: Array) -> Point:
         """The point `beta` of the box."""
         with self.product_threads():
-            outputs, image = self.matrix.times(beta), self.image(beta)
+            outputs, image = self.matrix.matvec(beta), self.image(beta)
         objective = self.data_loss(outputs) + self.alpha * float(beta @ image)
         return Point(beta, outputs, image, objective)
 
@@ -266,10 +266,10 @@ def solve(
     Examples
     --------
     >>> import numpy as np
-    >>> from pursuit.expansion.design_matrix import KeptMatrix
+    >>> from pursuit.expansion.design_matrix import DesignMatrix
     >>> from pursuit.optimize.coordinate_descent import Problem, solve
     >>> from pursuit.losses import LOSSES
-    >>> Phi, y = KeptMatrix(np.eye(2)), np.array([[1.0], [3.0]])
+    >>> Phi, y = DesignMatrix(None, np.eye(2)), np.array([[1.0], [3.0]])
     >>> box = np.array([0.0, 0.0]), np.array([9.0, 1.0])
     >>> found = solve(Problem(LOSSES["squared_error"], y, np.ones(2), Phi, 1.0, None, *box))
     >>> found.beta, found.reason
@@ -377,7 +377,7 @@ def sweep(problem: Problem, point: Point, order: Array, rate: float | None = Non
     """
     state = _Sweep(problem, point, rate)
     with blocks.blas_threads(0.0):
-        for j, column in problem.matrix.columns(order):
+        for j, column in problem.matrix.each_column(order):
             state.visit(j, column)
     return state.point()
 
@@ -389,19 +389,19 @@ class _Sweep:
         self.problem, self.rate = problem, rate
         self.beta, self.outputs = point.beta.copy(), point.outputs.copy()
         self.image = None if problem.penalty is None else point.image.copy()
-        self.pull = problem.pull(self.outputs)
-        self.bend = problem.bend(self.outputs) if rate is None else None
-        self.room = np.empty_like(self.outputs)
+        self.derivatives = problem.weighted_gradient(self.outputs)
+        self.curvatures = problem.weighted_curvature(self.outputs) if rate is None else None
+        self.squares = np.empty_like(self.outputs)
 
     def visit(self, j: int, column: Array) -> None:
         """One coordinate."""
         problem, old = self.problem, float(self.beta[j])
-        slope = float(column @ self.pull) + 2.0 * problem.alpha * self._image(j)
+        slope = float(column @ self.derivatives) + 2.0 * problem.alpha * self._image(j)
         new = old - self._gamma(j, column) * slope
         new = float(min(max(new, problem.lower[j]), problem.upper[j]))
         if new == old:
             return
-        before = self.outputs, self.pull
+        before = self.outputs, self.derivatives
         self._move(before, column, new - old)
         if self.rate is None:
             new = self._cut(j, column, slope, new, before)
@@ -422,17 +422,17 @@ class _Sweep:
 
     def _gamma(self, j: int, column: Array) -> float:
         """The step for a slope of one."""
-        if self.rate is not None or self.bend is None:
+        if self.rate is not None or self.curvatures is None:
             return float(self.rate or 0.0)
-        np.multiply(column, column, out=self.room)
+        np.multiply(column, column, out=self.squares)
         ridge = 2.0 * self.problem.alpha * self.problem.penalty_diagonal[j]
-        curvature = float(self.room @ self.bend) + ridge
+        curvature = float(self.squares @ self.curvatures) + ridge
         return 1.0 / curvature if curvature > 0.0 else 0.0
 
     def _move(self, before: tuple[Array, Array], column: Array, step: float) -> None:
         """Outputs and derivatives after a step from where they were before."""
         self.outputs = before[0] + step * column
-        self.pull = self.problem.pull(self.outputs)
+        self.derivatives = self.problem.weighted_gradient(self.outputs)
 
     def _cut(
         self, j: int, column: Array, slope: float, new: float, before: tuple[Array, Array]
@@ -443,7 +443,7 @@ class _Sweep:
         ridge = 2.0 * problem.alpha * problem.penalty_diagonal[j]
         first = 2.0 * problem.alpha * self._image(j)
         for _ in range(MOST_CUTS):
-            end = float(column @ self.pull) + first + ridge * step
+            end = float(column @ self.derivatives) + first + ridge * step
             if end * slope >= 0.0:
                 return new
             if np.isfinite(end):
@@ -454,7 +454,7 @@ class _Sweep:
             step *= slope / (slope - end) if np.isfinite(end) else 0.1
             new = old + step
             self._move(before, column, step)
-        self.outputs, self.pull = before
+        self.outputs, self.derivatives = before
         return old
 
 
@@ -506,14 +506,14 @@ class _Line:
     def __init__(self, problem: Problem, point: Point, target: Array) -> None:
         self.problem, self.start, self.target = problem, point, target
         self.direction = target - point.beta
-        self.moved = problem.matrix.times(self.direction)
+        self.moved = problem.matrix.matvec(self.direction)
         self.image = problem.image(self.direction)
 
     def slope(self, length: float) -> float:
         """Derivative of F after a part of the way."""
-        pull = self.problem.pull(self.start.outputs + length * self.moved)
+        derivatives = self.problem.weighted_gradient(self.start.outputs + length * self.moved)
         ridge = self.direction @ (self.start.image + length * self.image)
-        return float(self.moved @ pull + 2.0 * self.problem.alpha * ridge)
+        return float(self.moved @ derivatives + 2.0 * self.problem.alpha * ridge)
 
     def length(self) -> float:
         """The whole way, or the part of it where F has become flat."""
@@ -552,31 +552,31 @@ def _model_minimum(problem: Problem, point: Point, slopes: Array, moving: Array)
     """Where in the box the quadratic model of F in the coordinates S is smallest."""
     beta = point.beta[moving]
     lower, upper = problem.lower[moving], problem.upper[moving]
-    bend = np.maximum(problem.bend(point.outputs), 0.0)
+    curvatures = np.maximum(problem.weighted_curvature(point.outputs), 0.0)
     n = len(moving)
     if n > LARGEST_FACTOR or not blocks.fits(40.0 * n * n):
-        free = beta + _by_products(problem, bend, slopes, moving)
+        free = beta + _by_products(problem, curvatures, slopes, moving)
         return np.asarray(np.clip(free, lower, upper))
-    hessian = problem.matrix.gram(bend, moving, whole=has_bounds(lower, upper))
+    hessian = problem.matrix.gram(curvatures, moving, whole=has_bounds(lower, upper))
     ridge = 2.0 * problem.alpha * problem.penalty_block(moving)
     if ridge.ndim == 1:
         hessian[np.diag_indices(n)] += ridge
     else:
         hessian += ridge
     step = box_minimum(hessian, slopes, lower - beta, upper - beta)
-    bounds = np.where(step.sides < 0, lower, upper)
-    return np.asarray(np.where(step.sides == 0, np.clip(beta + step.x, lower, upper), bounds))
+    bounds = np.where(step.bound_state < 0, lower, upper)
+    return np.asarray(np.where(step.bound_state == 0, np.clip(beta + step.x, lower, upper), bounds))
 
 
-def _by_products(problem: Problem, bend: Array, slopes: Array, moving: Array) -> Array:
+def _by_products(problem: Problem, curvatures: Array, slopes: Array, moving: Array) -> Array:
     """A Newton step by conjugate gradients, preconditioned by the diagonal of the Hessian."""
     matrix, weight = problem.matrix, 2.0 * problem.alpha
-    diagonal = matrix.squares(bend, moving) + weight * problem.penalty_diagonal[moving]
+    diagonal = matrix.diagonal(curvatures, moving) + weight * problem.penalty_diagonal[moving]
     full = np.zeros(len(problem.lower))
 
     def product(v: Array) -> Array:
         full[moving] = v
-        image = matrix.transposed_times(bend * matrix.times(full)) + weight * problem.image(full)
+        image = matrix.rmatvec(curvatures * matrix.matvec(full)) + weight * problem.image(full)
         return np.asarray(image[moving])
 
     solution, _ = conjugate_gradients(product, -slopes, FORCING, lambda v: v / diagonal)

@@ -51,17 +51,11 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from pursuit._typing import Array
-from pursuit.linalg.factor import (
-    add_gram,
-    cholesky,
-    gram_zeros,
-    mirror,
-    solve_transposed,
-    solve_upper,
-)
+from pursuit.expansion.design_matrix import DesignMatrix
+from pursuit.linalg.factor import cholesky, solve_transposed, solve_upper
 from pursuit.losses import Loss
 
-__all__ = ["Columns", "KeptColumns", "Minimum", "Preconditioner", "Problem", "minimise"]
+__all__ = ["Minimum", "Preconditioner", "Problem", "minimise"]
 
 # Half the Newton decrement, relative to J, at which a minimum counts as reached.
 SMALL_DECREMENT = 1e-9
@@ -83,69 +77,13 @@ SMALL_SHIFT = 1e-8
 LARGEST_FACTOR = 1_500
 
 
-class Columns(Protocol):
-    """The matrix Q, by its products alone."""
-
-    def __len__(self) -> int:
-        """Number of columns."""
-
-    def times(self, theta: Array) -> Array:
-        """Q theta, (l, T)."""
-
-    def transposed_times(self, values: Array) -> Array:
-        """Q' values, (n, T)."""
-
-    def gram(self, weights: Array) -> Array:
-        """Q' diag(weights) Q, (n, n)."""
-
-
-class KeptColumns:
-    """A matrix in memory.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (l, n)
-        Q, best stored column by column.
-    """
-
-    def __init__(self, matrix: Array) -> None:
-        self.matrix = matrix
-
-    def __len__(self) -> int:
-        """Number of columns."""
-        return int(self.matrix.shape[1])
-
-    def times(self, theta: Array) -> Array:
-        """Q theta."""
-        product: Array = self.matrix @ theta
-        return product
-
-    def transposed_times(self, values: Array) -> Array:
-        """Q' values."""
-        product: Array = self.matrix.T @ values
-        return product
-
-    def gram(self, weights: Array) -> Array:
-        """Q' diag(weights) Q; a symmetric update where no weight is negative."""
-        if not (weights >= 0).all():
-            product: Array = self.matrix.T @ (weights[:, None] * self.matrix)
-            return product
-        gram = gram_zeros((len(self), len(self)))
-        # Rows of weight zero, of which the hinge losses have many, are left out.
-        active = np.flatnonzero(weights)
-        rows = self.matrix if len(active) == len(weights) else self.matrix[active]
-        add_gram(gram, np.sqrt(weights[active])[:, None] * rows)
-        mirror(gram)
-        return gram
-
-
 class _Terms(NamedTuple):
     """What a `Problem` is made of."""
 
     loss: Loss
     targets: Array
     weights: Array
-    columns: Columns
+    columns: DesignMatrix
     factor: Array
     alpha: float = 0.0
     offset: Array | float = 0.0
@@ -164,7 +102,7 @@ class Problem(_Terms):
         y.
     weights : ndarray of shape (l,)
         w, positive.
-    columns : Columns
+    columns : DesignMatrix
         Q.
     factor : ndarray of shape (n, n)
         R; read only where `alpha` is not zero.
@@ -183,17 +121,15 @@ class Problem(_Terms):
         """The entries of u."""
         return float(1.0 / np.sqrt(self.weights.sum())) if self.intercept else 0.0
 
-    def direction(self, x: Array) -> Array:
+    def matvec(self, x: Array) -> Array:
         """Z x, the change of the outputs."""
-        change = self.columns.times(x[:-1])
+        change = self.columns.matvec(x[:-1])
         change += self.constant * x[-1]
         return change
 
-    def pulled_back(self, values: Array) -> Array:
+    def rmatvec(self, values: Array) -> Array:
         """Z' values."""
-        return np.vstack(
-            [self.columns.transposed_times(values), self.constant * values.sum(axis=0)]
-        )
+        return np.vstack([self.columns.rmatvec(values), self.constant * values.sum(axis=0)])
 
     def coefficients(self, x: Array) -> Array:
         """R^{-1} theta."""
@@ -201,14 +137,14 @@ class Problem(_Terms):
 
     def ridge(self, x: Array) -> float:
         """The penalty."""
-        if not self.alpha or not len(self.columns):
+        if not self.alpha or not self.columns.shape[1]:
             return 0.0
         return self.alpha * float(((self.coefficients(x) + self.held) ** 2).sum())
 
     def ridge_slope(self, x: Array) -> Array:
         """Gradient of the penalty."""
         slope = np.zeros_like(x)
-        if self.alpha and len(self.columns):
+        if self.alpha and self.columns.shape[1]:
             inner = 2.0 * self.alpha * (self.coefficients(x) + self.held)
             slope[:-1] = solve_transposed(self.factor, inner)
         return slope
@@ -216,7 +152,7 @@ class Problem(_Terms):
     @cached_property
     def ridge_hessian(self) -> Array | float:
         """2 alpha S'S, the same at every point."""
-        n = len(self.columns)
+        n = self.columns.shape[1]
         if not self.alpha or not n:
             return 0.0
         inverse = solve_upper(self.factor, np.eye(n))
@@ -267,6 +203,7 @@ def minimise(
     preconditioner: Preconditioner | None = None,
     accuracy: float = 0.0,
     max_iter: int | None = None,
+    tol: float | None = None,
 ) -> Minimum:
     """Minimise J by the method at the top of this module.
 
@@ -286,7 +223,9 @@ def minimise(
     accuracy : float, default 0.0
         End also where the decrement is below this share of the first one.
     max_iter : int, optional
-        Largest number of Newton steps; None: 200.
+        Maximum number of Newton steps; None: 200.
+    tol : float, optional
+        Half the Newton decrement, relative to J, at which a minimum counts as reached; None: 1e-9.
 
     Returns
     -------
@@ -296,28 +235,31 @@ def minimise(
     Examples
     --------
     >>> import numpy as np
+    >>> from pursuit.expansion.design_matrix import DesignMatrix
     >>> from pursuit.losses import LOSSES
-    >>> from pursuit.optimize.newton import KeptColumns, Problem, minimise
+    >>> from pursuit.optimize.newton import Problem, minimise
     >>> y = np.array([[1.0], [1.0], [-1.0], [1.0]])
-    >>> constant = KeptColumns(np.empty((4, 0)))
+    >>> constant = DesignMatrix(None, np.empty((4, 0)))
     >>> minimum = minimise(Problem(LOSSES["log_loss"], y, np.ones(4), constant, np.empty((0, 0))))
     >>> bool(np.isclose(minimum.outputs[0, 0], np.log(3)))
     True
     """
     n_outputs = problem.targets.shape[1]
-    x = np.zeros((len(problem.columns) + 1, n_outputs)) if start is None else start.copy()
+    x = np.zeros((problem.columns.shape[1] + 1, n_outputs)) if start is None else start.copy()
     if outputs is None:
-        outputs = problem.offset + problem.direction(x)
+        outputs = problem.offset + problem.matvec(x)
     loss = problem.data_loss(outputs)
     penalty, damping, first = problem.ridge(x), 0.0, 0.0
     most = MOST_ITERATIONS if max_iter is None else max_iter
+    tol = SMALL_DECREMENT if tol is None else tol
     for iteration in range(most):
         slope = _slope(problem, x, outputs)
         if not slope.any() or abs(loss + penalty) <= ZERO_LOSS * abs(scale):
             return Minimum(x, outputs, loss, iteration, True)
         model = _model(problem, outputs, slope, preconditioner)
+        least = max(2.0 * tol * abs(loss + penalty), accuracy * first)
         state = (problem, x, outputs, loss + penalty)
-        taken, damping = _damped_step(model, slope, damping, *state, accuracy * first)
+        taken, damping = _damped_step(model, slope, damping, *state, least)
         if taken is None:
             return Minimum(x, outputs, loss, iteration, True)
         x, outputs, loss, penalty, decrement = taken
@@ -328,7 +270,7 @@ def minimise(
 def _slope(problem: Problem, x: Array, outputs: Array) -> Array:
     """Gradient of J."""
     g = problem.weights[:, None] * problem.loss.gradient(problem.targets, outputs)
-    return problem.pulled_back(g) + problem.ridge_slope(x)
+    return problem.rmatvec(g) + problem.ridge_slope(x)
 
 
 Step = tuple[Array, Array, float, float, float]  # point, outputs, loss, penalty, decrement
@@ -349,7 +291,7 @@ def _damped_step(
     while damping <= MOST_DAMPING:
         step = model.solve(damping)
         decrement = 0.0 if step is None else -float((slope * step).sum())
-        if step is not None and not decrement > max(2.0 * SMALL_DECREMENT * abs(objective), least):
+        if step is not None and not decrement > least:
             # Poor factors make a step small, and so does a strong damping, without which there
             # may be no step.
             if model.renew():
@@ -376,7 +318,7 @@ def _search(
     problem: Problem, x: Array, outputs: Array, step: Array, objective: float, decrement: float
 ) -> tuple[Step | None, float]:
     """The first of the steps 1, 1/2, 1/4, 1/8 that lowers J enough (Armijo)."""
-    change = problem.direction(step)
+    change = problem.matvec(step)
     length = 1.0
     for _ in range(MOST_HALVINGS + 1):
         point, moved = x + length * step, outputs + length * change
@@ -499,9 +441,9 @@ class Preconditioner:
 
 def _diagonal_blocks(problem: Problem, curvature: Array) -> list[Array]:
     """Z' diag(c_t) Z + 2 alpha S'S for the weighted curvature c_t of each output."""
-    mixed = problem.columns.transposed_times(curvature)
+    mixed = problem.columns.rmatvec(curvature)
     ridge = problem.ridge_hessian
-    n, u = len(problem.columns), problem.constant
+    n, u = problem.columns.shape[1], problem.constant
     hessians = []
     for t in range(curvature.shape[1]):
         hessian = np.empty((n + 1, n + 1))
@@ -544,8 +486,8 @@ class _Products:
     def times(self, v: Array) -> Array:
         """Hess v."""
         problem = self.problem
-        bent = problem.weights[:, None] * self.product(problem.direction(v))
-        image = problem.pulled_back(bent)
+        weighted = problem.weights[:, None] * self.product(problem.matvec(v))
+        image = problem.rmatvec(weighted)
         if isinstance(problem.ridge_hessian, np.ndarray):
             image += problem.ridge_hessian @ v
         return image
@@ -581,19 +523,19 @@ def conjugate_gradients(
     x = np.zeros_like(right)
     residual = right.copy()
     direction = precondition(residual)
-    energy = float((residual * direction).sum())
-    target = tolerance * tolerance * energy
+    rz = float((residual * direction).sum())
+    target = tolerance * tolerance * rz
     for n_products in range(1, min(MOST_PRODUCTS, 2 * right.size) + 1):
         image = product(direction)
-        bend = float((direction * image).sum())
-        if bend <= 0.0:
+        curvature = float((direction * image).sum())
+        if curvature <= 0.0:
             return (x if x.any() else None), n_products
-        length = energy / bend
+        length = rz / curvature
         x += length * direction
         residual -= length * image
         better = precondition(residual)
-        previous, energy = energy, float((residual * better).sum())
-        if energy <= target:
+        previous, rz = rz, float((residual * better).sum())
+        if rz <= target:
             break
-        direction = better + (energy / previous) * direction
+        direction = better + (rz / previous) * direction
     return x, n_products

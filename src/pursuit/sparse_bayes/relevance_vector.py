@@ -49,7 +49,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_integer, check_real
 from pursuit._warnings import warn
-from pursuit.base.estimators import ClassPredictor, NumberPredictor, Predictor
+from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.probabilities import probabilities
 from pursuit.linalg import blocks
@@ -123,7 +123,7 @@ def solution(machine: Machine, units: Units) -> Solution:
     return Solution(picks, coefficients, alpha, root)
 
 
-class _RelevanceVectorModel(Predictor):
+class _RelevanceVectorModel(ExpansionEstimator):
     """What the classifier and the regressor share: one machine an output, and its attributes."""
 
     kernel: Any
@@ -209,7 +209,7 @@ def _joined(paths: list[list[float]]) -> Array:
     return starts + np.concatenate([[0.0], np.cumsum(np.concatenate(rises))])
 
 
-class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, ClassPredictor):
+class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, ExpansionClassifier):
     """Classes from few kernel functions, chosen by the marginal likelihood.
 
     Logistic regression on kernel functions with a precision for each weight. There is no ``C`` to
@@ -379,7 +379,7 @@ def _softmax_values(outputs: Array) -> Array:
     return np.asarray(log_expit(outputs) + 1e-14 * np.maximum(outputs - 30.0, 0.0))
 
 
-class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, NumberPredictor):
+class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionRegressor):
     """Numbers, with an error band, from few kernel functions, chosen by the marginal likelihood.
 
     Linear regression on kernel functions with a precision for each weight. The variance of the

@@ -34,7 +34,7 @@ from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_real, check_weights
-from pursuit.base.estimators import NumberPredictor, Predictor, squeeze_binary
+from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor, squeeze_binary
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.linalg import blocks
@@ -125,7 +125,7 @@ def compress(
     return small
 
 
-class _Compressed(Predictor):
+class _Compressed(ExpansionEstimator):
     """Base of the compressed machines."""
 
     estimator: Any
@@ -441,7 +441,7 @@ def _pairs(codes: Array, n_classes: int) -> Iterator[tuple[Array, Array]]:
         yield rows, np.where(codes[rows] == positive, 1.0, -1.0)
 
 
-class CompressedRegressor(RegressorMixin, _Compressed, NumberPredictor):
+class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
     """A kernel regressor on few vectors.
 
     ``fit`` trains the machine and compresses it; `compress` takes one that is fitted already.

@@ -57,7 +57,7 @@ from sklearn.utils import check_random_state
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
-from pursuit.base.estimators import ClassPredictor
+from pursuit.base.estimators import ExpansionClassifier
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.kernels import RBF, Kernel, Linear, Precomputed
@@ -122,7 +122,7 @@ def _gram(kernel: Kernel, X: Any) -> Array:
     return gram
 
 
-class _BudgetedClassifier(ClassPredictor):
+class _BudgetedClassifier(ExpansionClassifier):
     """Base of classifiers whose outputs share one set of vectors or have one each."""
 
     C: float

@@ -56,7 +56,7 @@ from sklearn.utils import check_array, check_random_state
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
-from pursuit.base.estimators import ClassPredictor
+from pursuit.base.estimators import ExpansionClassifier
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
@@ -200,7 +200,7 @@ def _spread(samples: Samples) -> float:
     return float(np.sqrt(variance)) if variance > 0 else 1.0
 
 
-class SparseLargeMarginClassifier(ClassifierMixin, ClassPredictor):
+class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier):
     """Support vector machine with a given number of vectors that are free to move.
 
     Parameters

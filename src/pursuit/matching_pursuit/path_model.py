@@ -1,28 +1,43 @@
-"""What an estimator adds to its predictions when a path led to it: stages and truncation."""
+"""What the matching pursuit estimators share: parameters, stages, truncation, prediction.
+
+`MatchingPursuit` turns what the user says into values (a kernel, a dictionary, a `Method`, a
+loss) and keeps the path that a pursuit found; `PathClassifier` and `PathRegressor` predict at
+every step of it. How the path is found stands in ``estimators.py``.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
+from pursuit import _validation
 from pursuit._typing import Array
-from pursuit._validation import FLOATS, Samples, signed_targets
+from pursuit._validation import FLOATS, Samples, class_codes, signed_targets
 from pursuit.base.estimators import (
-    ClassPredictor,
-    NumberPredictor,
-    Predictor,
+    ExpansionClassifier,
+    ExpansionEstimator,
+    ExpansionRegressor,
     squeeze_binary,
 )
+from pursuit.base.parameters import KernelParameters, constructor, positional
+from pursuit.dictionary import Dictionary, draw_candidates, n_candidate_rows, resolve_dictionary
 from pursuit.expansion.basis_functions import AtomSet
-from pursuit.expansion.expansion import CoefficientPath, KernelExpansion, staged_values
+from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.path import CoefficientPath, staged_values
+from pursuit.greedy.any_loss import LossRule
+from pursuit.greedy.make_pursuit import Method
+from pursuit.greedy.path_losses import inverse_temperatures
+from pursuit.greedy.stopping import Fit, warn_short
+from pursuit.kernels import Kernel
 from pursuit.linalg import blocks
-from pursuit.losses import LOSSES, Loss, Poisson
+from pursuit.losses import LOSSES, Loss, Poisson, SquaredError, resolve_loss
 
-__all__ = ["ExpansionClassifier", "ExpansionModel", "ExpansionRegressor"]
+__all__ = ["MatchingPursuit", "PathClassifier", "PathRegressor"]
 
 # Fitted attributes with one entry a step.
 _LOSS_PATHS = (
@@ -33,12 +48,16 @@ _LOSS_PATHS = (
 )
 
 
-class ExpansionModel(Predictor):
-    """Base of estimators whose fitted model is a prefix of a `CoefficientPath`.
+class PathModel(ExpansionEstimator):
+    """A fitted prefix of a `CoefficientPath`: its stages and its shorter prefixes."""
 
-    A subclass's ``fit`` calls `_store` with the atoms, their path and the training rows behind
-    them; everything else follows from these.
-    """
+    route: str
+    random_state: Any
+    stop_reason_: str
+    train_loss_path_: Array
+    inverse_temperature_path_: Array
+    # What models of version 0.1.0 were fitted under.
+    loss_: Loss = LOSSES["squared_error"]
 
     def _store(self, atoms: AtomSet, path: CoefficientPath, rows: Array | None) -> None:
         """Set the fitted attributes of an expansion of `path.n_steps` steps."""
@@ -137,21 +156,151 @@ class ExpansionModel(Predictor):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name)[: model.n_iter_])
         model.stop_reason_ = "n_components" if n < path.n_steps else self.stop_reason_
-        model._after_truncate()
         return model
 
-    def _after_truncate(self) -> None:
-        """Bring further fitted attributes in line with the shorter path."""
 
-    stop_reason_: str
-    # What models of version 0.1.0 were fitted under.
-    loss_: Loss = LOSSES["squared_error"]
+@constructor
+class MatchingPursuit(PathModel, KernelParameters):
+    """Parameters of matching pursuit, and what the user says by them.
+
+    A subclass's ``fit`` runs the pursuit on `_read_for_loss`, `_dictionary` and `_method` and
+    ends with `_store_fit`.
+    """
+
+    n_components: Any = positional(default=100)
+    fitting: str = "prefit"
+    loss: Any = "squared_error"
+    refit_every: int = 1
+    selection: str = "loss"
+    dictionary: Any = None
+    n_candidates: int | float | None = None
+    fit_intercept: bool = True
+    alpha: float | str = "auto"
+
+    def _check_parameters(self) -> None:
+        """Raise one error that names the first parameter out of range."""
+        _validation.check_choice("fitting", self.fitting, ("prefit", "backfit", "basic"))
+        _validation.check_choice("route", self.route, ("auto", "gram", "direct"))
+        _validation.check_choice("selection", self.selection, ("loss", "squared_error"))
+        _validation.check_choice("fit_intercept", self.fit_intercept, (True, False))
+        if not (isinstance(self.alpha, str) and self.alpha == "auto"):
+            _validation.check_real("alpha", self.alpha)
+        _validation.check_integer("refit_every", self.refit_every)
+        if self.fitting == "basic" and self.refit_every != 1:
+            raise ValueError("refit_every has no meaning for fitting='basic', which never re-fits")
+
+    def _read_for_loss(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, list[int]]:
+        """Checked rows and budgets; targets for which the loss is defined."""
+        samples = self._read(X, y, sample_weight)
+        budgets = self._budgets(samples.Y.shape[1])
+        used = samples.weights > 0
+        # Rows of weight zero may hold anything; the others keep their numbers.
+        targets = np.where(used[:, None], samples.Y, samples.Y[used][:1])
+        self._named_loss(samples, budgets).check_targets(targets)
+        return samples, budgets
+
+    def _named_loss(self, samples: Samples, budgets: list[int]) -> Loss:
+        """The loss that the user names."""
+        return resolve_loss(
+            self.loss,
+            classifier=is_classifier(self),
+            n_outputs=samples.Y.shape[1],
+            one_basis=len(budgets) == 1,
+        )
+
+    def _loss(self, samples: Samples, budgets: list[int]) -> Loss:
+        """The loss, with its numbers resolved on the training targets."""
+        return self._named_loss(samples, budgets).resolved(samples.Y, samples.weights)
+
+    def _method(self, loss: Loss) -> Method:
+        """How to fit: in closed form for squared error with re-fits at each step."""
+        closed_form = isinstance(loss, SquaredError) and self.refit_every == 1
+        rule = None if closed_form else LossRule(loss, self.refit_every, self.selection)
+        ridge = self._ridge(loss)
+        return Method(self.fitting, self.fit_intercept, ridge, self.route, rule)
+
+    def _ridge(self, loss: Loss) -> float:
+        """The ridge given, or the default of the loss."""
+        return float(loss.default_alpha if self.alpha == "auto" else self.alpha)
+
+    def _kernel(self, samples: Samples, gamma: Any) -> Kernel | dict[int, Kernel]:
+        """The kernel, or one a class, with its numbers resolved on the rows of positive weight."""
+        rows = np.flatnonzero(samples.weights > 0)
+        part = samples.take(rows) if len(rows) < samples.X.shape[0] else samples
+
+        def resolved(kernel: Any) -> Kernel:
+            return self._resolved_kernel(part, kernel=kernel, gamma=gamma)
+
+        if not isinstance(self.kernel, Mapping):
+            return resolved(self.kernel)
+        if not is_classifier(self):
+            raise ValueError("kernel: a kernel for each class is only for classifiers")
+        labels = self.classes_.tolist()
+        if set(self.kernel) != set(labels):
+            raise ValueError(
+                f"kernel must have one entry for each of the classes {labels}, "
+                f"got {list(self.kernel)}"
+            )
+        return {code: resolved(self.kernel[label]) for code, label in enumerate(labels)}
+
+    def _candidates(self, rows: Array, budget: int) -> Array:
+        """Rows that candidate functions may be centred on: all of `rows`, or a random part."""
+        number = n_candidate_rows(self.n_candidates, len(rows), budget)
+        return draw_candidates(rows, number, self.random_state)
+
+    def _dictionary(
+        self, samples: Samples, gamma: Any, candidates: Array, training: Array
+    ) -> Dictionary:
+        """Functions centred on the candidate rows, or what the user lists."""
+        found = resolve_dictionary(
+            self.dictionary,
+            self._kernel(samples, gamma),
+            samples.X,
+            candidates,
+            codes=class_codes(samples.Y) if isinstance(self.kernel, Mapping) else None,
+            training=training,
+            weights=samples.weights,
+        )
+        if self.n_candidates is not None and found.rows is None:
+            raise ValueError("n_candidates has no meaning with a dictionary of given centres")
+        return found
+
+    def _store_fit(
+        self,
+        fit: Fit,
+        dictionary: Dictionary,
+        train: Samples,
+        budgets: list[int],
+        method: Method,
+        loss: Loss,
+    ) -> Self:
+        """Set all fitted attributes from a path on the rows `train`."""
+        warn_short(fit, sum(budgets))
+        atoms = dictionary.atoms.take(fit.support)
+        rows = None if dictionary.rows is None else dictionary.rows[fit.support]
+        self._store(atoms, fit.path, rows)
+        self.loss_ = loss
+        self.train_loss_path_ = fit.train_losses
+        self.stop_reason_ = fit.reason
+        if is_classifier(self):
+            self.inverse_temperature_path_ = inverse_temperatures(
+                fit.path,
+                atoms,
+                train,
+                fit_intercept=self.fit_intercept,
+                basic=self.fitting == "basic",
+                loss=loss,
+                alpha=method.alpha,
+            )
+        return self
 
 
-class ExpansionClassifier(ClassPredictor, ExpansionModel):
+@constructor
+class PathClassifier(ExpansionClassifier, MatchingPursuit):
     """Classes, also at every step of the path."""
 
-    inverse_temperature_path_: Array
+    multi_class: str = "shared"
+    class_weight: Mapping[Any, float] | str | None = None
 
     def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
         """Held-out targets +1 and -1, with the weights of their classes."""
@@ -205,10 +354,9 @@ class ExpansionClassifier(ClassPredictor, ExpansionModel):
             yield self._labels(outputs)
 
 
-class ExpansionRegressor(NumberPredictor, ExpansionModel):
+@constructor
+class PathRegressor(ExpansionRegressor, MatchingPursuit):
     """Numbers, also at every step of the path."""
-
-    loss: Any
 
     def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
         """Held-out targets as a table."""
