@@ -25,7 +25,8 @@ from benchmarks.report import percent
 from benchmarks.timing import Clock, seconds
 from pursuit import SparseLargeMarginClassifier, datasets
 from pursuit.kernels import RBF
-from pursuit.optimize.svm import features, solve_margin, whitened
+from pursuit.optimize.svm import solve_margin
+from pursuit.optimize.svm_on_vectors import features, whitened
 from pursuit.svm import sparse_large_margin
 
 USPS = {"gamma": 1 / 128, "C": 10.0}

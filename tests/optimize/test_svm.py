@@ -17,7 +17,8 @@ from pursuit.kernels import (
     Polynomial,
     Sigmoid,
 )
-from pursuit.optimize.svm import energy, features, solve_margin, solve_on_vectors, whitened
+from pursuit.optimize.svm import solve_margin
+from pursuit.optimize.svm_on_vectors import energy, features, solve_on_vectors, whitened
 
 KERNELS = {
     "rbf": RBF(0.4),

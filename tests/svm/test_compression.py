@@ -23,8 +23,8 @@ from pursuit import (
     load,
     save,
 )
-from pursuit.optimize.svm import solve_on_vectors
-from pursuit.svm.from_sklearn import read_machine
+from pursuit.optimize.svm_on_vectors import solve_on_vectors
+from pursuit.svm.from_sklearn import read_kernel_model
 
 ALL = 10_000
 
@@ -173,7 +173,7 @@ def test_a_tenth_of_the_vectors_predicts_nearly_the_same(svc, digits):
 @pytest.mark.parametrize("n_components", [10, 40])
 def test_no_value_moves_by_more_than_the_error(n_components, svc, digits):
     small = compress(svc, n_components)
-    machine = read_machine(svc)
+    machine = read_kernel_model(svc)
     a = machine.coefficients
     norms = np.sqrt(np.diag(a.T @ machine.kernel(machine.vectors, machine.vectors) @ a))
     exact = machine.kernel(digits[2], machine.vectors) @ a + machine.intercept
@@ -186,7 +186,7 @@ def test_no_value_moves_by_more_than_the_error(n_components, svc, digits):
 def test_least_squares_come_nearest_to_the_values(svc, digits):
     X, fresh = digits[0], digits[2]
     plain, refitted = compress(svc, 12, X), compress(svc, 12, X, refit="least_squares")
-    machine = read_machine(svc)
+    machine = read_kernel_model(svc)
     exact = machine.kernel(X, machine.vectors) @ machine.coefficients + machine.intercept
     table = np.column_stack([plain.kernel_(X, plain.support_vectors_), np.ones(len(X))])
     best = np.linalg.lstsq(table, exact, rcond=None)[0]

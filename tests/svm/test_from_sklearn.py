@@ -12,7 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
-from pursuit.svm.from_sklearn import pair_votes, read_machine, vote_values
+from pursuit.svm.from_sklearn import pair_votes, read_kernel_model, vote_values
 
 SVM_KERNELS = [
     {"kernel": "rbf"},
@@ -33,7 +33,7 @@ def rows(rng):
 
 
 def values(estimator, X):
-    machine = read_machine(estimator)
+    machine = read_kernel_model(estimator)
     return machine.kernel(X, machine.vectors) @ machine.coefficients + machine.intercept
 
 
@@ -49,10 +49,10 @@ def test_support_vector_machines(settings, storage, rows):
     for numbers in (SVR(**settings), NuSVR(**settings)):
         numbers.fit(X, y)
         assert_allclose(values(numbers, X)[:, 0], numbers.predict(X), atol=1e-7)
-        assert read_machine(numbers).task == "regressor"
+        assert read_kernel_model(numbers).task == "regressor"
     one = OneClassSVM(nu=0.3, **settings).fit(X)
     assert_allclose(values(one, X)[:, 0], one.decision_function(X), atol=1e-7)
-    assert read_machine(one).task == "outlier_detector"
+    assert read_kernel_model(one).task == "outlier_detector"
 
 
 @pytest.mark.parametrize("shape", ["ovo", "ovr"])
@@ -98,7 +98,7 @@ def test_kernel_ridge_regression(settings, n_targets, rows):
     X = np.abs(X) if settings["kernel"] == "chi2" else X
     targets = y if n_targets is None else np.column_stack([y, -(y**2)])[:, :n_targets]
     ridge = KernelRidge(alpha=0.5, **settings).fit(X, targets)
-    machine = read_machine(ridge)
+    machine = read_kernel_model(ridge)
     assert machine.one_dimensional == (n_targets is None)
     found = values(ridge, X)
     assert_allclose(found[:, 0] if n_targets is None else found, ridge.predict(X), rtol=1e-7)
@@ -141,20 +141,20 @@ def test_the_mean_of_a_gaussian_process(kernel, normalize_y, n_targets, rows):
 def test_other_covariances_are_refused(kernel, rows):
     process = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None).fit(rows[0], rows[2])
     with pytest.raises(ValueError, match="RBF or ConstantKernel"):
-        read_machine(process)
+        read_kernel_model(process)
 
 
 def test_what_is_no_machine_is_refused(rows):
     X, labels, y = rows
     for estimator in (LogisticRegression(), LinearSVC(), "svc"):
         with pytest.raises(ValueError, match="estimator must be one of SVC, .*got"):
-            read_machine(estimator)
+            read_kernel_model(estimator)
     for estimator in (SVC(), SVR(), KernelRidge(), GaussianProcessRegressor(), OneClassSVM()):
         with pytest.raises(NotFittedError):
-            read_machine(estimator)
+            read_kernel_model(estimator)
     for machine in (SVC(kernel="precomputed"), SVC(kernel=lambda X, Z: X @ Z.T)):
         machine.fit(X @ X.T, labels)
         with pytest.raises(ValueError, match="kernel=.*cannot be compressed"):
-            read_machine(machine)
+            read_kernel_model(machine)
     with pytest.raises(ValueError, match="kernel='precomputed' cannot be compressed"):
-        read_machine(KernelRidge(kernel="precomputed").fit(X @ X.T, y))
+        read_kernel_model(KernelRidge(kernel="precomputed").fit(X @ X.T, y))

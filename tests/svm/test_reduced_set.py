@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from pursuit import ReducedSetClassifier, ReducedSupportVectorClassifier, load, save
 from pursuit._validation import Samples
 from pursuit.kernels import RBF, Laplacian, Linear, Polynomial
-from pursuit.optimize.svm import solve_on_vectors
+from pursuit.optimize.svm_on_vectors import solve_on_vectors
 from pursuit.svm.reduced_set import support_vectors
 
 ALL = 10_000

@@ -18,7 +18,7 @@ from pursuit.kernels import (
     Precomputed,
     Sigmoid,
 )
-from pursuit.optimize.svm import energy
+from pursuit.optimize.svm_on_vectors import energy
 from pursuit.svm import reduction
 from pursuit.svm.reduction import distinct, function_products, reduce_expansion
 

@@ -80,10 +80,10 @@ class Compress:
 
     def _report(self, original: Any, small: Any) -> None:
         """Print vectors, bytes, error and what changed on the rows."""
-        from pursuit.svm.from_sklearn import read_machine
+        from pursuit.svm.from_sklearn import read_kernel_model
 
         rows: list[tuple[Any, ...]] = [
-            ("vectors", read_machine(original).vectors.shape[0], small.n_components_),
+            ("vectors", read_kernel_model(original).vectors.shape[0], small.n_components_),
             *((name, *values) for name, values in _scores(original, small)),
             ("bytes on disk", *(f"{path.stat().st_size:,}" for path in (self.model, self.output))),
             ("relative error in the feature space", "", f"{small.relative_error_:.3g}"),

@@ -17,7 +17,7 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real, class_codes
 from pursuit._warnings import warn
 from pursuit.base.docstrings import with_entries
-from pursuit.base.estimators import ClassPredictor, NumberPredictor, Predictor
+from pursuit.base.estimators import ExpansionClassifier, ExpansionRegressor, ExpansionEstimator
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
@@ -100,7 +100,7 @@ class Setting(NamedTuple):
 
 
 @constructor
-class MovingVectors(KernelParameters, Predictor):
+class MovingVectors(KernelParameters, ExpansionEstimator):
     """What the classifier and the regressor share: the parameters and the fit."""
 
     n_components: Any = positional(50)
@@ -424,7 +424,7 @@ def _random_rows(samples: Samples, n: int, rng: Any) -> Array:
 
 @with_entries
 @constructor
-class SparseKernelClassifier(ClassifierMixin, ClassPredictor, MovingVectors):
+class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors):
     """Classifier of a given number of kernel functions whose vectors are free to move.
 
     One set of vectors serves all classes. They move to where the energy
@@ -582,7 +582,7 @@ class SparseKernelClassifier(ClassifierMixin, ClassPredictor, MovingVectors):
 
 @with_entries
 @constructor
-class SparseKernelRegressor(RegressorMixin, NumberPredictor, MovingVectors):
+class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     """Regressor of a given number of kernel functions whose vectors are free to move.
 
     The energy is that of `SparseKernelClassifier`; one set of vectors serves all targets.

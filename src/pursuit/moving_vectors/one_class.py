@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from pursuit._typing import Array
 from pursuit._validation import FLOATS, Samples, check_integer, check_real, check_weights
 from pursuit.base.docstrings import with_entries
-from pursuit.base.estimators import Predictor
+from pursuit.base.estimators import ExpansionEstimator
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
@@ -26,7 +26,7 @@ __all__ = ["SparseOneClass"]
 
 @with_entries
 @constructor
-class SparseOneClass(OutlierMixin, KernelParameters, Predictor):
+class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
     """Outlier detector of a given number of kernel functions whose vectors are free to move.
 
     The function f without a constant minimises

@@ -1,34 +1,31 @@
-"""The support vector machine on given expansion vectors, and the energy of moving them.
+"""The linear support vector machine on given features, by an interior point method.
 
 M. Wu, B. Schoelkopf and G. Bakir, "Building sparse large margin classifiers", ICML 2005; the
 equation numbers are theirs.
 
-Problem. Given n rows x_i with labels y_i = +-1 and bounds u_i = C c_i (c the sample weights), and
-N_z vectors z_j, find f(x) = sum_j beta_j K(z_j, x) + b that minimises
+Problem. Given features phi_i with labels y_i = +-1 and bounds u_i = C c_i (c the sample weights),
+find w and b that minimise
 
-    1/2 beta' K_z beta + sum_i u_i max(0, 1 - y_i f(x_i))                       (eq. 11-14, 16-18)
+    1/2 |w|^2 + sum_i u_i max(0, 1 - y_i (w'phi_i + b))                         (eq. 11-14, 16-18)
 
-with the hinge loss as it is and b not penalised.
+with the hinge loss as it is and b not penalised. ``svm_on_vectors.py`` has the features
+of given expansion vectors.
 
 ===========  =================  =========================================================
 symbol       name in code       shape and meaning
 ===========  =================  =========================================================
-psi_z(x)     ``values``         (n, N_z) K(x_i, z_j), the empirical kernel map   (eq. 19)
-K_z          ``gram``           (N_z, N_z) kernel values among the vectors
-R            ``factor``         upper triangular, R'R = K_z, so that T = R^{-T}  (eq. 30)
-phi_z(x)     ``features``       (n, N_z) psi_z R^{-1}, the whitened map          (eq. 29)
-w            ``weights``        (N_z,) R beta; |w|^2 = beta' K_z beta
+phi          ``features``       (n, N_z) the features, e.g. the whitened map         (eq. 29)
+w            ``weights``        (N_z,) normal vector
 alpha        ``alpha``          (n,) dual variables, 0 <= alpha_i <= u_i         (eq. 27)
-H            ``H``              (N_z + 1, n) y_i (phi_z(x_i), 1)
-s, t         ``slack``          (2, n) multipliers of the bounds on alpha, u - alpha
+..           ``primal_slack``   (2, n) alpha and u - alpha, the slacks of these bounds
+H            ``H``              (N_z + 1, n) y_i (phi_i, 1)
+s, t         ``dual_slack``       (2, n) multipliers of the bounds on alpha, u - alpha
 ===========  =================  =========================================================
 
-The dual (eq. 20-28). With (eq. 21) w = sum_i alpha_i y_i phi_z(x_i), (eq. 22) sum_i alpha_i y_i = 0
-and (eq. 23) 0 <= alpha_i <= u_i, the problem is that of a linear SVM on phi_z:
+The dual (eq. 20-28). With (eq. 21) w = sum_i alpha_i y_i phi_i, (eq. 22) sum_i alpha_i y_i = 0
+and (eq. 23) 0 <= alpha_i <= u_i, it is
 
     max_alpha sum_i alpha_i - 1/2 |w|^2                                             (eq. 25-28, 32)
-
-and beta = R^{-1} w = K_z^{-1} P (alpha y), P = K(Z, X)                               (eq. 24, 33).
 
 Solution: Mehrotra's predictor-corrector method. With v = (w, b), margins m = H'v and
 E = diag(1, ..., 1, 0) the conditions of optimality are
@@ -43,52 +40,26 @@ alpha, which leaves N_z + 1 unknowns (Woodbury's identity with the bias as a bor
 Cost of a step: n N_z^2; 10 to 35 steps. Every v is feasible, and so is every alpha, which starts
 with sum_i alpha_i y_i = 0: the duality gap is exact, and it ends the iteration.
 
-The energy. For coefficients a (n,), fixed,
-
-    J(Z; a) = 1/2 u' K_z^{-1} u,    u = P a,    beta = K_z^{-1} u,
-    dJ/dz_i = beta_i sum_j a_j dK(z_i, x_j)/dz_i - beta_i sum_m beta_m dK(z_i, z_m)/dz_i.
-
-W(Z) (eq. 10, 32) is sum_i alpha_i - J(Z; alpha y); by lemma 1 (eq. 34) alpha may be held fixed in
-its slope, so that dW/dz = -dJ/dz. The reduced set method (eq. 4, 35) maximises the same J.
-
-Where we differ. K_z has its diagonal multiplied by 1 + 1e-8, here and in every derivative, so that
-vectors that coincide leave it definite. Rows that a nearby solution says lie far outside the margin
-are left out at first and checked afterwards.
+Where we differ. Rows that a nearby solution says lie far outside the margin are left out at first
+and checked afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from pursuit._typing import Array
-from pursuit.kernels import Kernel
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import cholesky, solve_right, solve_transposed, solve_upper
 
-__all__ = [
-    "MarginSolution",
-    "VectorSolution",
-    "energy",
-    "features",
-    "solve_margin",
-    "solve_on_vectors",
-    "whitened",
-]
+__all__ = ["MarginSolution", "solve_margin"]
 
-# The diagonal of K_z is multiplied by one plus this.
-JITTER = 1e-8
-# Newton steps at most.
-MOST_STEPS = 100
+# Maximum number of Newton steps.
+MAX_NEWTON_STEPS = 100
 # Share of the way to the boundary that a step goes.
-INSIDE = 0.995
-# Kernel values of so many numbers are computed at a time, on all cores above so much work.
-CHUNK_ENTRIES, SMALLEST_CHUNK, PARALLEL_WORK = 1 << 17, 64, 1e8
-# Machines of so much work a step are solved one a core.
-PARALLEL_MACHINES = 1e6
+STEP_TO_BOUNDARY = 0.995
 # A nearby solution leaves out rows whose margin exceeds this.
 FAR_MARGIN = 1.2
 # A problem of fewer numbers than this is solved on all rows: leaving some out gains nothing.
@@ -122,39 +93,6 @@ class MarginSolution(NamedTuple):
     objective: float
     gap: float
     n_iter: int
-
-
-class VectorSolution(NamedTuple):
-    """SVMs on the same expansion vectors, one an output.
-
-    Attributes
-    ----------
-    outputs : tuple of MarginSolution
-        One for each of the T columns of the labels.
-    beta : ndarray of shape (N_z, T)
-        Coefficients of the kernel functions.
-    intercept : ndarray of shape (T,)
-        b.
-    """
-
-    outputs: tuple[MarginSolution, ...]
-    beta: Array
-    intercept: Array
-
-    @property
-    def objective(self) -> float:
-        """W(Z), the sum of the primal objectives."""
-        return sum(output.objective for output in self.outputs)
-
-    @property
-    def gap(self) -> float:
-        """Duality gap of the sum, relative."""
-        total = sum(output.gap * output.objective for output in self.outputs)
-        return total / self.objective if self.objective > 0 else 0.0
-
-    def signed(self, Y: Array) -> Array:
-        """Coefficients a = alpha y of each output, (n, T)."""
-        return np.stack([output.alpha for output in self.outputs], axis=1) * Y
 
 
 def solve_margin(
@@ -234,8 +172,8 @@ def _near_rows(features: Array, y: Array, used: Array, start: MarginSolution) ->
 class _Point(NamedTuple):
     """An iterate: (alpha, u - alpha) and their multipliers (s, t), each (2, n), and v = (w, b)."""
 
-    room: Array
-    slack: Array
+    primal_slack: Array
+    dual_slack: Array
     v: Array
 
     def moved(self, direction: _Point, length: float) -> _Point:
@@ -256,11 +194,11 @@ def _interior_point(features: Array, y: Array, bounds: Array, tol: float) -> Mar
     point, n_steps = _first_point(u, y, len(H)), 0
     best, smallest = point, np.inf
     while True:
-        margins, dual = point.v @ H, H @ point.room[0]
+        margins, dual = point.v @ H, H @ point.primal_slack[0]
         gap, objective = _duality_gap(u, point, margins, dual)
         if gap < smallest:
             best, smallest, at_best = point, gap, objective
-        if smallest <= tol or n_steps == MOST_STEPS:
+        if smallest <= tol or n_steps == MAX_NEWTON_STEPS:
             break
         following = _newton_step(H, point, margins, dual)
         if following is None:
@@ -269,7 +207,9 @@ def _interior_point(features: Array, y: Array, bounds: Array, tol: float) -> Mar
         n_steps += 1
     weights = np.sqrt(unit) * best.v[:-1]
     bias = float(best.v[-1])
-    return MarginSolution(unit * best.room[0], weights, bias, unit * at_best, smallest, n_steps)
+    return MarginSolution(
+        unit * best.primal_slack[0], weights, bias, unit * at_best, smallest, n_steps
+    )
 
 
 def _first_point(u: Array, y: Array, size: int) -> _Point:
@@ -277,8 +217,8 @@ def _first_point(u: Array, y: Array, size: int) -> _Point:
     positive, negative = float(u[y > 0].sum()), float(u[y < 0].sum())
     shares = np.where(y > 0, 1.0 / positive, 1.0 / negative) * min(positive, negative)
     alpha = 0.5 * u * shares
-    slack = np.repeat([[1.0], [2.0]], len(u), axis=1)
-    return _Point(np.stack([alpha, u - alpha]), slack, np.zeros(size))
+    dual_slack = np.repeat([[1.0], [2.0]], len(u), axis=1)
+    return _Point(np.stack([alpha, u - alpha]), dual_slack, np.zeros(size))
 
 
 def _duality_gap(u: Array, point: _Point, margins: Array, dual: Array) -> tuple[float, float]:
@@ -289,7 +229,7 @@ def _duality_gap(u: Array, point: _Point, margins: Array, dual: Array) -> tuple[
     """
     w, balance = point.v[:-1], abs(float(dual[-1]))
     primal = 0.5 * float(w @ w) + float(u @ np.maximum(1.0 - margins, 0.0))
-    bound = float(point.room[0].sum()) - 0.5 * float(dual[:-1] @ dual[:-1])
+    bound = float(point.primal_slack[0].sum()) - 0.5 * float(dual[:-1] @ dual[:-1])
     gap = abs(primal - bound) + balance * (1.0 + abs(float(point.v[-1])))
     return (gap / primal if np.isfinite(gap) and primal > 0 else np.inf), primal
 
@@ -299,38 +239,40 @@ def _newton_step(H: Array, point: _Point, margins: Array, dual: Array) -> _Point
 
     `margins` are H'v and `dual` is H alpha.
     """
-    room, slack, v = point
+    primal_slack, dual_slack, v = point
     free = np.ones(len(v))
     free[-1] = 0.0
-    dual_residual = margins - 1.0 - slack[0] + slack[1]
+    dual_residual = margins - 1.0 - dual_slack[0] + dual_slack[1]
     primal_residual = free * v - dual
-    inverse = 1.0 / (slack / room).sum(axis=0)
+    inverse = 1.0 / (dual_slack / primal_slack).sum(axis=0)
     factor = _bordered_factor(H, inverse, free)
     if factor is None:
         return None
 
     def direction(change: Array) -> _Point:
         """Newton's direction for products alpha s and (u - alpha) t that change so much."""
-        ratio = change / room
+        ratio = change / primal_slack
         right = ratio[0] - ratio[1] - dual_residual
         dv = lapack.dpotrs(factor, H @ (inverse * right) - primal_residual)[0]
         d_alpha = inverse * (right - dv @ H)
-        d_room = np.stack([d_alpha, -d_alpha])
-        return _Point(d_room, ratio - slack / room * d_room, dv)
+        d_primal = np.stack([d_alpha, -d_alpha])
+        return _Point(d_primal, ratio - dual_slack / primal_slack * d_primal, dv)
 
-    products = room * slack
+    products = primal_slack * dual_slack
     predictor = direction(-products)
     ahead = point.moved(predictor, _longest(predictor, point))
     now = float(products.sum())
-    mu = (float(np.vdot(ahead.room, ahead.slack)) / now) ** 3 * now / products.size
-    corrector = direction(mu - products - predictor.room * predictor.slack)
-    moved = point.moved(corrector, INSIDE * _longest(corrector, point))
-    return moved if moved.room.min() > 0.0 and np.isfinite(moved.v).all() else None
+    mu = (float(np.vdot(ahead.primal_slack, ahead.dual_slack)) / now) ** 3 * now / products.size
+    corrector = direction(mu - products - predictor.primal_slack * predictor.dual_slack)
+    moved = point.moved(corrector, STEP_TO_BOUNDARY * _longest(corrector, point))
+    return moved if moved.primal_slack.min() > 0.0 and np.isfinite(moved.v).all() else None
 
 
 def _longest(step: _Point, point: _Point) -> float:
     """The longest step, at most 1, that leaves alpha, u - alpha, s and t non-negative."""
-    most = min((step.room / point.room).min(), (step.slack / point.slack).min())
+    most = min(
+        (step.primal_slack / point.primal_slack).min(), (step.dual_slack / point.dual_slack).min()
+    )
     return 1.0 / max(1.0, -float(most))
 
 
@@ -342,181 +284,3 @@ def _bordered_factor(H: Array, inverse: Array, free: Array) -> Array | None:
     np.fill_diagonal(normal, diagonal + free + 1e-15 * diagonal)
     factor, failed = lapack.dpotrf(normal, clean=0, overwrite_a=1)
     return None if failed else factor
-
-
-def whitened(kernel: Kernel, Z: Array) -> Array:
-    """R, upper triangular, with R'R = K_z, whose diagonal is multiplied by 1 + 1e-8.
-
-    Raises
-    ------
-    ValueError
-        If the kernel matrix of the vectors is not positive semidefinite.
-    """
-    gram = _jittered(kernel(Z, Z) if len(Z) else np.empty((0, 0)))
-    with blocks.blas_threads(1.0 * len(Z) ** 3):
-        factor = cholesky(gram)
-    if len(factor) < len(gram) or not np.isfinite(factor).all():
-        raise ValueError(f"kernel: {kernel} is not positive semidefinite on the expansion vectors")
-    return factor
-
-
-def _jittered(gram: Array) -> Array:
-    """The matrix with its diagonal multiplied by 1 + 1e-8; a zero becomes the unit of that."""
-    diagonal = gram.diagonal().copy()
-    floor = JITTER * (float(np.abs(diagonal).max(initial=0.0)) or 1.0)
-    gram[np.diag_indices(len(gram))] += np.where(diagonal > 0, JITTER * diagonal, floor)
-    return gram
-
-
-def features(values: Array, factor: Array) -> Array:
-    """phi_z of rows from their kernel values with the vectors (eq. 29).
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, N_z)
-        K(x_i, z_j).
-    factor : ndarray of shape (N_z, N_z)
-        R from `whitened`.
-    """
-    return solve_right(values, factor) if len(factor) else values
-
-
-def solve_on_vectors(
-    kernel: Kernel,
-    Z: Array,
-    X: Any,
-    Y: Array,
-    bounds: Array,
-    *,
-    tol: float = 1e-6,
-    starts: Sequence[MarginSolution] | None = None,
-) -> VectorSolution:
-    """SVMs on given expansion vectors (eq. 16-18), one for each column of labels.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Positive semidefinite.
-    Z : ndarray of shape (N_z, d)
-        Expansion vectors in float64.
-    X : {ndarray, CSR matrix} of shape (n, d)
-        Rows.
-    Y : ndarray of shape (n, T)
-        Labels +1 and -1.
-    bounds : ndarray of shape (n,)
-        C c_i.
-    tol : float, default 1e-6
-        Relative duality gap of each.
-    starts : sequence of MarginSolution, optional
-        Those for other vectors nearby.
-
-    Returns
-    -------
-    solution : VectorSolution
-        Coefficients, and W(Z) as ``solution.objective``.
-
-    Raises
-    ------
-    ValueError
-        If the kernel is not positive semidefinite on the vectors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pursuit.kernels import RBF
-    >>> from pursuit.optimize.svm import solve_on_vectors
-    >>> X, Y = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [-1.0], [1.0]])
-    >>> solution = solve_on_vectors(RBF(1.0), X, X, Y, np.full(3, 100.0))
-    >>> values = RBF(1.0)(X, X) @ solution.beta + solution.intercept
-    >>> bool((values * Y > 0.999).all())
-    True
-    """
-    factor = whitened(kernel, Z)
-    values = _values(kernel, Z, X)
-    with blocks.blas_threads(1.0 * len(values) * len(Z) ** 2):
-        phi = features(values, factor)
-
-    def solve(t: int) -> MarginSolution:
-        return solve_margin(phi, Y[:, t], bounds, tol=tol, start=starts[t] if starts else None)
-
-    large = phi.size * len(Z) > PARALLEL_MACHINES
-    outputs = tuple(blocks.in_parallel(solve, range(Y.shape[1]), parallel=large))
-    weights = np.stack([output.weights for output in outputs], axis=1)
-    beta = solve_upper(factor, weights) if len(Z) else weights
-    return VectorSolution(outputs, beta, np.array([output.bias for output in outputs]))
-
-
-def _values(kernel: Kernel, Z: Array, X: Any) -> Array:
-    """K(x_i, z_j), few enough rows at a time that their copies stay in the processor's cache."""
-    n_rows, n_features = X.shape
-    values = np.empty((n_rows, len(Z)))
-    if not len(Z):
-        return values
-    prepared = kernel.prepare(Z)
-    size = max(SMALLEST_CHUNK, CHUNK_ENTRIES // (n_features + len(Z)))
-    chunks = [slice(start, start + size) for start in range(0, n_rows, size)]
-
-    def fill(rows: slice) -> None:
-        values[rows] = kernel.evaluate(X[rows], prepared)
-
-    blocks.in_parallel(fill, chunks, parallel=n_features * values.size > PARALLEL_WORK)
-    return values
-
-
-def energy(kernel: Kernel, Z: Array, X: Any, A: Array) -> tuple[float, Array, Array]:
-    """J(Z; a), summed over the columns a of `A`, with its gradient in Z.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Positive semidefinite, with a derivative.
-    Z : ndarray of shape (N_z, d)
-        Vectors in float64.
-    X : {ndarray, CSR matrix} of shape (n, d)
-        Rows.
-    A : ndarray of shape (n, T)
-        Coefficients; rows of zeros cost nothing.
-
-    Returns
-    -------
-    J : float
-        Half the squared norm of the projection of sum_j a_j phi(x_j) onto the vectors' span.
-    gradient : ndarray of shape (N_z, d)
-        dJ/dZ.
-    beta : ndarray of shape (N_z, T)
-        Coefficients of the projection.
-
-    Raises
-    ------
-    ValueError
-        If the kernel has no derivative or is not positive semidefinite on the vectors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pursuit.kernels import RBF
-    >>> from pursuit.optimize.svm import energy
-    >>> X = np.array([[0.0], [1.0]])
-    >>> J, gradient, beta = energy(RBF(1.0), np.array([[0.5]]), X, np.ones((2, 1)))
-    >>> round(J, 4), gradient, beta.round(4)
-    (1.2131, array([[0.]]), array([[1.5576]]))
-    """
-    if not len(Z):
-        return 0.0, np.zeros(Z.shape), np.zeros((0, A.shape[1]))
-    rows = np.flatnonzero(A.any(axis=1))
-    kept = A[rows]
-    factor = whitened(kernel, Z)
-    prepared = kernel.prepare(Z)
-    parts = list(blocks.row_blocks(len(rows), 8.0 * (4 * len(Z) + 2 * X.shape[1])))
-    u = np.zeros((len(Z), A.shape[1]))
-    for part in parts:
-        u += kernel.evaluate(X[rows[part]], prepared).T @ kept[part]
-    half = solve_transposed(factor, u)
-    beta = solve_upper(factor, half)
-    try:
-        gradient = -kernel.weighted_gradient(Z, Z, _jittered(beta @ beta.T))
-        for part in parts:
-            gradient += kernel.weighted_gradient(Z, X[rows[part]], beta @ kept[part].T)
-    except NotImplementedError:
-        raise ValueError(f"kernel: {kernel} has no derivative in its vectors") from None
-    return 0.5 * float((half * half).sum()), gradient, beta

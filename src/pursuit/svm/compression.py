@@ -1,6 +1,6 @@
 """Compress a fitted kernel machine: the same predictions from few vectors.
 
-Problem. A machine of ``fitted_machines.py`` computes T functions f_t = Psi_t + b_t on its own
+Problem. A machine of ``from_sklearn.py`` computes T functions f_t = Psi_t + b_t on its own
 vectors, often thousands. The reduced set method (``reduction.py``) finds n vectors, shared by all
 T functions, and coefficients for which the functions' parts Psi_t change least in the feature
 space; predictions follow from the T values as in the original, votes of pairs of classes included.
@@ -12,8 +12,8 @@ Given rows, the coefficients may be fitted anew:
 - ``refit="least_squares"``: over beta and b, sum_i |f_t(x_i) - beta_t'k(x_i) - b_t|^2 with f the
   *original's* values, k(x) the kernel values with the vectors;
 - ``refit="margin"``: over beta and b, 1/2 beta'K beta + C sum_i c_i hinge_i on (X, y), which is the
-  machine's own problem on the vectors found (``margin.py``; Wu et al. 2005, section 6.1), for
-  each pair of classes on its rows.
+  machine's own problem on the vectors found (``svm_on_vectors.py``; Wu et al. 2005, section 6.1),
+  for each pair of classes on its rows.
 
 Where we differ. A regressor's functions count by their relative errors, so that the units of its
 targets do not matter.
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin, clone
@@ -34,13 +34,14 @@ from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_real, check_weights
-from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor, squeeze_binary
+from pursuit.base.estimators import ExpansionRegressor, ExpansionEstimator, squeeze_binary
+from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_upper
-from pursuit.optimize.svm import features, solve_on_vectors, whitened
-from pursuit.svm.from_sklearn import FittedMachine, pair_votes, read_machine, vote_values
+from pursuit.optimize.svm_on_vectors import features, solve_on_vectors, whitened
+from pursuit.svm.from_sklearn import KernelModel, pair_votes, read_kernel_model, vote_values
 from pursuit.svm.reduction import reduce_expansion
 
 __all__ = ["CompressedClassifier", "CompressedOutlierDetector", "CompressedRegressor", "compress"]
@@ -116,7 +117,7 @@ def compress(
             X = estimator[:-1].transform(X)
         settings: dict[str, Any] = {"refit": refit, "tol": tol, "max_iter": max_iter}
         return Pipeline([*before, (name, compress(last, n_components, X, y, **settings))])
-    machine = read_machine(estimator)
+    machine = read_kernel_model(estimator)
     small = _CLASSES[machine.task](
         n_components=n_components, refit=refit, tol=tol, max_iter=max_iter
     )
@@ -125,31 +126,18 @@ def compress(
     return small
 
 
+@constructor
 class _Compressed(ExpansionEstimator):
     """Base of the compressed machines."""
 
-    estimator: Any
-    refit: str | None
-    tol: float
-    max_iter: int
+    estimator: Any = positional(None)
+    n_components: int = positional(50)
+    refit: str | None = None
+    tol: float = 1e-3
+    max_iter: int = 100
 
-    _equal = False
-    _refits: tuple[str | None, ...] = (None, "least_squares")
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_components: int = 50,
-        *,
-        refit: str | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-    ) -> None:
-        self.estimator = estimator
-        self.n_components = n_components
-        self.refit = refit
-        self.tol = tol
-        self.max_iter = max_iter
+    _equal: ClassVar[bool] = False
+    _refits: ClassVar[tuple[str | None, ...]] = (None, "least_squares")
 
     def _default(self) -> Any:
         """The machine where none is given."""
@@ -171,14 +159,14 @@ class _Compressed(ExpansionEstimator):
                 raise ValueError(f"sample_weight: {name} does not take it")
             arguments["sample_weight"] = sample_weight
         original.fit(X, y, **arguments)
-        machine = read_machine(original)
+        machine = read_kernel_model(original)
         if not isinstance(self, _CLASSES[machine.task]):
             raise ValueError(f"estimator: {type(original).__name__} is a {machine.task}")
         self._adopt(original, machine, X, y, sample_weight)
         return self
 
     def _adopt(
-        self, original: Any, machine: FittedMachine, X: Any, y: Any, sample_weight: Any = None
+        self, original: Any, machine: KernelModel, X: Any, y: Any, sample_weight: Any = None
     ) -> None:
         """Take the place of a fitted machine."""
         if self.refit is not None and X is None:
@@ -211,11 +199,11 @@ class _Compressed(ExpansionEstimator):
                 self._store_expansion(KernelExpansion(atoms, coefficients.T.copy(), intercept))
             self._compare(original, X, y)
 
-    def _take_form(self, original: Any, machine: FittedMachine) -> None:
+    def _take_form(self, original: Any, machine: KernelModel) -> None:
         """Keep what turns values into predictions."""
 
     def _refitted(
-        self, original: Any, machine: FittedMachine, X: Any, y: Any, weights: Array
+        self, original: Any, machine: KernelModel, X: Any, y: Any, weights: Array
     ) -> tuple[Array, Array]:
         """Coefficients (n, T) and constants nearest to the original's values on X."""
         atoms = self.expansion_.atoms
@@ -345,7 +333,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         """
         return self._fit_and_compress(X, y, sample_weight)
 
-    def _take_form(self, original: Any, machine: FittedMachine) -> None:
+    def _take_form(self, original: Any, machine: KernelModel) -> None:
         self.classes_ = original.classes_
         self._one_a_class = original.decision_function_shape == "ovr"
         self._break_ties = bool(original.break_ties)
@@ -399,7 +387,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         return labels
 
     def _refitted(
-        self, original: Any, machine: FittedMachine, X: Any, y: Any, weights: Array
+        self, original: Any, machine: KernelModel, X: Any, y: Any, weights: Array
     ) -> tuple[Array, Array]:
         if self.refit != "margin":
             return super()._refitted(original, machine, X, y, weights)
@@ -548,7 +536,7 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
         """
         return self._fit_and_compress(X, y, sample_weight)
 
-    def _take_form(self, original: Any, machine: FittedMachine) -> None:
+    def _take_form(self, original: Any, machine: KernelModel) -> None:
         self._one_dimensional = machine.one_dimensional
 
     def _change(self, before: Array, after: Array) -> float:

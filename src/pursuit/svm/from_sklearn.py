@@ -21,11 +21,13 @@ the same from the values of the pairs.
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
+from scipy.optimize import least_squares
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as process_kernels
 from sklearn.kernel_ridge import KernelRidge
@@ -33,9 +35,9 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
-from pursuit.kernels import Kernel, resolve_kernel
+from pursuit.kernels import Kernel, resolve_kernel, scale_gamma
 
-__all__ = ["FittedMachine", "pair_votes", "read_machine", "vote_values"]
+__all__ = ["KernelModel", "pair_votes", "read_kernel_model", "vote_values"]
 
 Task: TypeAlias = Literal["classifier", "regressor", "outlier_detector"]
 
@@ -44,8 +46,13 @@ SUPPORTED = (
     "the last step of a Pipeline"
 )
 
+# Rows whose predictions tell a number that has no public name.
+N_PROBES = 50
+# Logarithms of gamma around the support vectors' own scale: a factor of 1000 either way.
+SCALE_GRID = np.linspace(-7.0, 7.0, 57)
 
-class FittedMachine(NamedTuple):
+
+class KernelModel(NamedTuple):
     """A machine's functions.
 
     Attributes
@@ -72,7 +79,7 @@ class FittedMachine(NamedTuple):
     one_dimensional: bool = True
 
 
-def read_machine(estimator: Any) -> FittedMachine:
+def read_kernel_model(estimator: Any) -> KernelModel:
     """Read the functions of a fitted machine.
 
     Parameters
@@ -82,7 +89,7 @@ def read_machine(estimator: Any) -> FittedMachine:
 
     Returns
     -------
-    machine : FittedMachine
+    machine : KernelModel
         Its functions.
 
     Raises
@@ -96,9 +103,9 @@ def read_machine(estimator: Any) -> FittedMachine:
     --------
     >>> import numpy as np
     >>> from sklearn.svm import SVR
-    >>> from pursuit.svm.from_sklearn import read_machine
+    >>> from pursuit.svm.from_sklearn import read_kernel_model
     >>> svr = SVR(gamma=0.5).fit(np.arange(4.0)[:, None], np.arange(4.0))
-    >>> read_machine(svr).kernel
+    >>> read_kernel_model(svr).kernel
     RBF(gamma=0.5)
     """
     for classes, read in _READERS:
@@ -108,13 +115,13 @@ def read_machine(estimator: Any) -> FittedMachine:
     raise ValueError(f"estimator must be one of {SUPPORTED}, got {type(estimator).__name__}")
 
 
-def _read_classifier(estimator: Any) -> FittedMachine:
+def _read_classifier(estimator: Any) -> KernelModel:
     signed = _dense(estimator.dual_coef_)
     if len(estimator.classes_) > 2:
         signed = _pair_coefficients(signed, estimator.n_support_)
-    kernel = _machine_kernel(estimator)
+    kernel = _model_kernel(estimator, signed.T)
     vectors = estimator.support_vectors_
-    return FittedMachine("classifier", kernel, vectors, signed.T, np.array(estimator.intercept_))
+    return KernelModel("classifier", kernel, vectors, signed.T, np.array(estimator.intercept_))
 
 
 def _pair_coefficients(dual: Array, n_support: Array) -> Array:
@@ -131,18 +138,14 @@ def _pair_coefficients(dual: Array, n_support: Array) -> Array:
     return coefficients
 
 
-def _read_numbers(estimator: Any) -> FittedMachine:
+def _read_numbers(estimator: Any) -> KernelModel:
     task: Task = "outlier_detector" if isinstance(estimator, OneClassSVM) else "regressor"
-    return FittedMachine(
-        task,
-        _machine_kernel(estimator),
-        estimator.support_vectors_,
-        _dense(estimator.dual_coef_).T,
-        np.array(estimator.intercept_),
-    )
+    a = _dense(estimator.dual_coef_).T
+    kernel = _model_kernel(estimator, a)
+    return KernelModel(task, kernel, estimator.support_vectors_, a, np.array(estimator.intercept_))
 
 
-def _read_ridge(estimator: Any) -> FittedMachine:
+def _read_ridge(estimator: Any) -> KernelModel:
     X = estimator.X_fit_
     auto = "auto" if estimator.gamma is None else estimator.gamma
     numbers = {"gamma": auto, "degree": estimator.degree, "coef0": estimator.coef0}
@@ -150,10 +153,10 @@ def _read_ridge(estimator: Any) -> FittedMachine:
     a = np.asarray(estimator.dual_coef_)
     one_dimensional = a.ndim == 1
     a = a.reshape(X.shape[0], -1)
-    return FittedMachine("regressor", kernel, X, a, np.zeros(a.shape[1]), one_dimensional)
+    return KernelModel("regressor", kernel, X, a, np.zeros(a.shape[1]), one_dimensional)
 
 
-def _read_process(estimator: Any) -> FittedMachine:
+def _read_process(estimator: Any) -> KernelModel:
     if not hasattr(estimator, "alpha_"):
         check_is_fitted(estimator, "alpha_")
     amplitude, width = _amplitude_and_width(estimator.kernel_)
@@ -166,16 +169,25 @@ def _read_process(estimator: Any) -> FittedMachine:
     X, a = estimator.X_train_, np.asarray(estimator.alpha_)
     one_dimensional = a.ndim == 1
     a = a.reshape(X.shape[0], -1)
-    # There is no public name for what normalize_y took away.
-    scale, mean = (np.broadcast_to(v, a.shape[1]) for v in _normalisation(estimator))
     kernel = resolve_kernel("rbf", X, gamma=1.0 / (2.0 * width**2))
-    return FittedMachine(
-        "regressor", kernel, X, amplitude * a * scale, np.array(mean), one_dimensional
-    )
+    scale, mean = _normalisation(estimator, kernel, amplitude * a)
+    return KernelModel("regressor", kernel, X, amplitude * a * scale, mean, one_dimensional)
 
 
-def _normalisation(estimator: Any) -> tuple[Any, Any]:
-    return getattr(estimator, "_y_train_std", 1.0), getattr(estimator, "_y_train_mean", 0.0)
+def _normalisation(estimator: Any, kernel: Kernel, a: Array) -> tuple[Array, Array]:
+    """Scale and mean of each target that ``normalize_y`` took away, from the predictions."""
+    n_targets = a.shape[1]
+    if not estimator.normalize_y:
+        return np.ones(n_targets), np.zeros(n_targets)
+    X = estimator.X_train_
+    rows = X[:: -(-len(X) // N_PROBES)]
+    raw = kernel(rows, X) @ a
+    means = np.asarray(estimator.predict(rows)).reshape(len(rows), n_targets)
+    lines = [
+        np.linalg.lstsq(np.stack([f, np.ones(len(f))], axis=1), m, rcond=None)[0]
+        for f, m in zip(raw.T, means.T, strict=True)
+    ]
+    return np.array([line[0] for line in lines]), np.array([line[1] for line in lines])
 
 
 def _amplitude_and_width(kernel: Any) -> tuple[float | None, float | None]:
@@ -197,14 +209,45 @@ def _amplitude_and_width(kernel: Any) -> tuple[float | None, float | None]:
     return None, None
 
 
-def _machine_kernel(estimator: Any) -> Kernel:
-    """The kernel of a LIBSVM machine; what gamma="scale" came to has no public name."""
-    numbers = {
-        "gamma": estimator._gamma,
-        "degree": estimator.degree,
-        "coef0": estimator.coef0,
-    }
-    return _named_kernel(estimator, estimator.support_vectors_, numbers)
+def _model_kernel(estimator: Any, coefficients: Array) -> Kernel:
+    """The kernel of a LIBSVM model with its numbers."""
+    X = estimator.support_vectors_
+    numbers = {"gamma": estimator.gamma, "degree": estimator.degree, "coef0": estimator.coef0}
+    if estimator.gamma == "scale" and estimator.kernel in ("rbf", "poly", "sigmoid"):
+        numbers["gamma"] = _scale_gamma(estimator, numbers, coefficients)
+    return _named_kernel(estimator, X, numbers)
+
+
+def _scale_gamma(estimator: Any, numbers: dict[str, Any], coefficients: Array) -> float:
+    """What gamma="scale" came to: its training rows are gone, its decision values tell.
+
+    Gamma is the one unknown of f_t(x) = sum_i a_it K(x_i, x) + b_t: Gauss-Newton on its logarithm
+    at a few probes, from the best of a grid around the support vectors' own scale.
+    """
+    X = estimator.support_vectors_
+    if not X.shape[0]:
+        return 1.0
+    probes = _dense(X[:: -(-X.shape[0] // N_PROBES)])
+    probes = np.vstack([probes, 0.5 * (probes + probes.mean(axis=0)), 0.5 * probes])
+    model = copy(estimator)
+    if hasattr(model, "decision_function_shape"):
+        model.decision_function_shape = "ovo"
+    evaluate = getattr(model, "decision_function", None) or model.predict
+    wanted = np.asarray(evaluate(probes)).reshape(len(probes), -1) - estimator.intercept_
+    unit = float(np.abs(wanted).max()) or 1.0
+
+    def difference(log_gamma: Array) -> Array:
+        kernel = _named_kernel(estimator, X, numbers | {"gamma": float(np.exp(log_gamma[0]))})
+        left: Array = ((kernel(probes, X) @ coefficients - wanted) / unit).ravel()
+        return left
+
+    grid = np.log(scale_gamma(X)) + SCALE_GRID
+    costs = np.array([float(np.square(difference(np.array([g]))).sum()) for g in grid])
+    fits = [
+        least_squares(difference, [g], xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        for g in grid[np.argsort(costs, kind="stable")[:3]]
+    ]
+    return float(np.exp(min(fits, key=lambda fit: fit.cost).x[0]))
 
 
 def _named_kernel(estimator: Any, X: Any, numbers: dict[str, Any]) -> Kernel:

@@ -29,8 +29,8 @@ beta, b      ``coefficients``,  (N_z, T), (T,)
 
 Steps of RS and MRS: train an SVM for each output; minimise |sum_i alpha_i y_i phi(x_i) -
 sum_j beta_j phi(z_j)|^2 over z and beta (``reduction.py``); keep beta and the SVM's b, or solve
-eq. 16-18 on these z (``margin.py``). Steps of RSVM and MRSVM: draw the z, solve the linear SVM on
-the kernel values psi_z, or on the whitened psi_z.
+eq. 16-18 on these z (``svm_on_vectors.py``). Steps of RSVM and MRSVM: draw the z, solve the linear
+SVM on the kernel values psi_z, or on the whitened psi_z.
 
 With several classes each has its own vectors (``multi_class="ovr"``), as in the paper, or all
 share them (``"shared"``), which minimises the sum over the classes.
@@ -44,7 +44,7 @@ Lee and Mangasarian square the hinge and penalise b.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -58,11 +58,13 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
 from pursuit.base.estimators import ExpansionClassifier
+from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.kernels import RBF, Kernel, Linear, Precomputed
 from pursuit.linalg import blocks
-from pursuit.optimize.svm import solve_margin, solve_on_vectors
+from pursuit.optimize.svm import solve_margin
+from pursuit.optimize.svm_on_vectors import solve_on_vectors
 from pursuit.svm.reduction import Reduction, check_reducible, reduce_expansion
 
 __all__ = ["ReducedSetClassifier", "ReducedSupportVectorClassifier", "support_vectors"]
@@ -122,15 +124,16 @@ def _gram(kernel: Kernel, X: Any) -> Array:
     return gram
 
 
-class _BudgetedClassifier(ExpansionClassifier):
-    """Base of classifiers whose outputs share one set of vectors or have one each."""
+@constructor
+class Cost:
+    """Price of the hinge loss."""
 
-    C: float
-    kernel: Any
-    gamma: float | str
-    degree: float
-    coef0: float
-    kernel_params: Mapping[str, Any] | None
+    C: float = 1.0
+
+
+@constructor
+class _BudgetedClassifier(ExpansionClassifier, KernelParameters, Cost):
+    """Base of classifiers whose outputs share one set of vectors or have one each."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Read the data, find the parts, put them together."""
@@ -151,7 +154,7 @@ class _BudgetedClassifier(ExpansionClassifier):
         self._fit_temperature(samples)
         return self
 
-    _rows: Array | None = None
+    _rows: ClassVar[Array | None] = None
 
     def _check_parameters(self) -> None:
         check_real("C", self.C, above=True)
@@ -199,6 +202,7 @@ def _constant(samples: Samples, Y: Array, C: float) -> _Part:
     return _Part(np.zeros((0, samples.X.shape[1])), np.zeros((0, Y.shape[1])), heavier)
 
 
+@constructor
 class ReducedSetClassifier(ClassifierMixin, _BudgetedClassifier):
     """A support vector machine brought down to a budget of vectors, which need not be rows.
 
@@ -284,34 +288,12 @@ class ReducedSetClassifier(ClassifierMixin, _BudgetedClassifier):
     (9, True)
     """
 
-    def __init__(
-        self,
-        n_components: Any = 20,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        coefficients: str = "projection",
-        multi_class: str = "ovr",
-        class_weight: Mapping[Any, float] | str | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-    ) -> None:
-        self.n_components = n_components
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.coefficients = coefficients
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
+    n_components: Any = positional(20)
+    coefficients: str = "projection"
+    multi_class: str = "ovr"
+    class_weight: Mapping[Any, float] | str | None = None
+    tol: float = 1e-3
+    max_iter: int = 100
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the machine and reduce it.
@@ -374,6 +356,7 @@ class ReducedSetClassifier(ClassifierMixin, _BudgetedClassifier):
         self.n_iter_ = max(1, *(one.n_iter for one in found))
 
 
+@constructor
 class ReducedSupportVectorClassifier(ClassifierMixin, _BudgetedClassifier):
     """A support vector machine on a random subset of the rows.
 
@@ -445,32 +428,11 @@ class ReducedSupportVectorClassifier(ClassifierMixin, _BudgetedClassifier):
     (30, True)
     """
 
-    def __init__(
-        self,
-        n_components: Any = 20,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        regularizer: str = "coefficients",
-        multi_class: str = "ovr",
-        class_weight: Mapping[Any, float] | str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.regularizer = regularizer
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.random_state = random_state
+    n_components: Any = positional(20)
+    regularizer: str = "coefficients"
+    multi_class: str = "ovr"
+    class_weight: Mapping[Any, float] | str | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw rows and train on them.

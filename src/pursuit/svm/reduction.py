@@ -25,7 +25,7 @@ s(x)         ``distances``           (m,) K(x, x) - sum_j q_j(x)^2
 ===========  ======================  =============================================
 
 For given z the best beta is K(Z, Z)^{-1} K(Z, X) A, and what is left is sum_t |Psi_t|^2 - 2 J with
-the energy J(Z; a) of ``margin.py`` (eq. 35). Steps:
+the energy J(Z; a) of ``svm_on_vectors.py`` (eq. 35). Steps:
 
 1. Vectors x_i that are equal become one. Where no more than n are left they are the answer.
 2. n times, or until the relative error is below the tolerance: take the row whose addition lowers
@@ -61,7 +61,7 @@ from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import RBF, CosinePolynomial, Kernel, Polynomial, Sigmoid
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_transposed, solve_upper
-from pursuit.optimize.svm import energy, whitened
+from pursuit.optimize.svm_on_vectors import energy, whitened
 
 __all__ = ["Reduction", "check_reducible", "distinct", "function_products", "reduce_expansion"]
 

@@ -23,8 +23,9 @@ Steps.
 
 1. Start: random rows (section 7.5), cluster centres, the rows that kernel matching pursuit
    chooses, or given vectors.
-2. At Z solve the machine on these vectors (eq. 11-33, ``margin.py``), which gives W(Z) and alpha.
-3. dW/dZ = -dJ/dZ at a = alpha y held fixed (lemma 1, eq. 34; the energy J of ``margin.py``).
+2. At Z solve the machine on these vectors (eq. 11-33, ``svm_on_vectors.py``), which gives W(Z) and
+   alpha.
+3. dW/dZ = -dJ/dZ at a = alpha y held fixed (lemma 1, eq. 34; the energy J of the same file).
 4. Z follows L-BFGS on W; back to 2 until W has all but stopped falling. W(Z) is not convex: the
    best of several starts is kept.
 
@@ -57,13 +58,15 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
 from pursuit.base.estimators import ExpansionClassifier
+from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
-from pursuit.optimize.svm import VectorSolution, energy, solve_on_vectors
+from pursuit.optimize.svm_on_vectors import VectorSolution, energy, solve_on_vectors
+from pursuit.svm.reduced_set import Cost
 
 __all__ = ["Descent", "SparseLargeMarginClassifier", "sparse_large_margin"]
 
@@ -122,7 +125,7 @@ def sparse_large_margin(
     descent : Descent
         The best vectors seen.
     """
-    # The large products have threads of their own in ``margin.py``.
+    # The large products have threads of their own in ``svm_on_vectors.py``.
     with blocks.blas_threads(0):
         path = _Path(kernel, samples, C * samples.weights, Z)
         objectives = [path.at(np.zeros(Z.size)).solution.objective]
@@ -200,7 +203,8 @@ def _spread(samples: Samples) -> float:
     return float(np.sqrt(variance)) if variance > 0 else 1.0
 
 
-class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier):
+@constructor
+class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelParameters, Cost):
     """Support vector machine with a given number of vectors that are free to move.
 
     Parameters
@@ -290,38 +294,14 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier):
     ((6, 4), True)
     """
 
-    def __init__(
-        self,
-        n_components: Any = 20,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        init: Any = "random",
-        n_init: int = 1,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        multi_class: str = "ovr",
-        class_weight: Mapping[Any, float] | str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.random_state = random_state
+    n_components: Any = positional(20)
+    init: Any = "random"
+    n_init: int = 1
+    max_iter: int = 200
+    tol: float = 1e-4
+    multi_class: str = "ovr"
+    class_weight: Mapping[Any, float] | str | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Move the vectors to where the margin is large.
