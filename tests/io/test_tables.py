@@ -216,7 +216,8 @@ KINDS = {
     "ranges of ages": (["10-19", "20-29"], Column("c", "text")),
     "months": (["2020-01", "2020-02"], Column("c", "text")),
     "typed numbers": ([1, 2], Column("c", "number")),
-    "flags": ([True, False], Column("c", "number")),
+    "flags": ([True, False], Column("c", "number", "boolean")),
+    "written flags": (["True", None, "FALSE"], Column("c", "number", "boolean")),
 }
 
 

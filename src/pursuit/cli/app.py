@@ -124,6 +124,7 @@ class Fit:
         if test:
             matching(test[0], layout)  # so that its faults show before the long work
             table_fit.check_targets(*test, layout, loss)
+            self._check_labels(test, y, layout)
         table_fit.check_targets(data, y, layout, loss)
         given = (self.n_components, self.gamma, self.kernel, self.alpha, self.n_candidates)
         settings = table_fit.Settings(layout.task, *given, self.seed, loss)
@@ -132,12 +133,19 @@ class Fit:
             error: Any
             if test:
                 predicted = model.estimator.predict(model.features(test[0]))
-                error = table_fit.measure(test[1], predicted, model)
+                notes += model.notes(test[0])
+                error = table_fit.measure(_known(*test, model), predicted, model)
             else:
                 error = table_fit.held_out_error(X, y, model, settings, track)
         model.save(self.output, staged=self.staged)
         _say(notes)
         _report(model, "test rows" if test else "rows held out", error, X, self.output)
+
+    def _check_labels(self, test: Any, y: Any, layout: Any) -> None:
+        """Refuse a test file all of whose labels the training rows lack."""
+        from pursuit.cli.preparation import known_labels
+
+        known_labels(*test, layout, sorted(set(y.tolist())))
 
     def _learn(self, data: Any) -> tuple[Any, Any, Any]:
         """Return the rows that have a target, the targets and the layout."""
@@ -240,7 +248,7 @@ class Score:
         check_targets(data, y, model.layout, model.estimator.loss_)
         X = model.features(data)
         _say(model.notes(data))
-        measured = measure(y, model.estimator.predict(X), model)
+        measured = measure(_known(data, y, model), model.estimator.predict(X), model)
         _report(model, "rows of the file", measured, X, self.model)
 
 
@@ -348,6 +356,15 @@ def _labelled(data: Any, layout: Any) -> tuple[Any, Any]:
     rows, y, notes = labelled(data, layout)
     _say(notes)
     return rows, y
+
+
+def _known(data: Any, y: Any, model: Any) -> Any:
+    """Return targets to compare with predictions; say which the model does not know."""
+    from pursuit.cli.preparation import known_labels
+
+    y, notes = known_labels(data, y, model.layout, getattr(model.estimator, "classes_", None))
+    _say(notes)
+    return y
 
 
 @contextmanager

@@ -17,10 +17,12 @@ their largest absolute value, which keeps it sparse.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import zipfile
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -35,7 +37,17 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncod
 from skrub import DatetimeEncoder
 
 from pursuit import model_file
-from pursuit.io.tables import Column, DataError, Matrix, Table, infer_column, typed
+from pursuit.io.tables import (
+    BOOLEANS,
+    FLOAT_INTEGERS,
+    Column,
+    DataError,
+    Matrix,
+    Table,
+    infer_column,
+    shown,
+    typed,
+)
 
 MOST_CATEGORIES = 40
 
@@ -93,7 +105,7 @@ class TableModel:
     def notes(self, data: Table | Matrix) -> list[str]:
         """Return what a user should know about a file to predict for."""
         if isinstance(data, Matrix):
-            return []
+            return _unknown_features(data, self.layout)
         layout = self.layout
         known = {column.name for column in layout.columns} | {layout.target, *layout.left_out}
         extra = [name for name in data.frame.columns if name not in known]
@@ -141,8 +153,38 @@ class TableModel:
 
 def skops_bytes(estimator: Any) -> bytes:
     """Return a fitted estimator of scikit-learn as a compressed file of skops."""
-    content: bytes = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED, compresslevel=6)
-    return content
+    content = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED, compresslevel=6)
+    return _without_addresses(content)
+
+
+def _without_addresses(content: bytes) -> bytes:
+    """Number the objects of a file of skops in their order, in place of their addresses."""
+    names: dict[str, str] = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    schema = _renumbered(json.loads(members.pop("schema.json")), {}, names)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        files = {names.get(name, name): part for name, part in members.items()}
+        for name, part in sorted({"schema.json": json.dumps(schema).encode(), **files}.items()):
+            info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            archive.writestr(info, part, zipfile.ZIP_DEFLATED, 6)
+    return packed.getvalue()
+
+
+def _renumbered(node: Any, ids: dict[int, int], names: dict[str, str]) -> Any:
+    """The tree of a schema with small numbers for addresses; `names` collects the new names."""
+    if isinstance(node, list):
+        return [_renumbered(item, ids, names) for item in node]
+    if not isinstance(node, dict):
+        return node
+    node = dict(node)
+    if isinstance(node.get("__id__"), int):
+        node["__id__"] = ids.setdefault(node["__id__"], len(ids))
+    if isinstance(node.get("file"), str):
+        file = node["file"]
+        node["file"] = names.setdefault(file, f"{len(names)}{Path(file).suffix}")
+    return {key: _renumbered(item, ids, names) for key, item in node.items()}
 
 
 def _load_preparation(path: str | os.PathLike[str], content: bytes) -> Any:
@@ -198,18 +240,32 @@ def _dense(data: Matrix, layout: Layout) -> NDArray[np.float64]:
 
 def _sparse(data: Matrix, layout: Layout) -> sp.csr_matrix:
     """Return the matrix with exactly the model's features: absent ones are zero."""
-    X, last = data.X, layout.first_index + layout.n_features
-    beyond = (X.indices >= last) | (X.indices < layout.first_index)
+    X, first = data.X, layout.first_index
     for fault, what in (
         (~np.isfinite(X.data), "not a finite number"),
-        (beyond, "not in the model"),
+        (X.indices < first, "not in the model, which counts features from 1"),
     ):
         if fault.any():
             entry = int(np.argmax(fault))
             row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
             raise DataError(f"{data.where(row, X.indices[entry])}: {what}")
-    parts = (X.data, X.indices - layout.first_index, X.indptr)
-    return sp.csr_matrix(parts, shape=(X.shape[0], layout.n_features))
+    known = X[:, first : first + layout.n_features]
+    known.resize(X.shape[0], layout.n_features)
+    return sp.csr_matrix(known)
+
+
+def _unknown_features(data: Matrix, layout: Layout) -> list[str]:
+    """Return a note on the features of a sparse matrix that the model does not have."""
+    if not sp.issparse(data.X):
+        return []
+    features = np.unique(data.X.indices)
+    unknown = features[features >= layout.first_index + layout.n_features]
+    if not len(unknown):
+        return []
+    return [
+        f"{data.path}: feature {unknown[0]} is not in the model: ignored; {len(unknown)} such "
+        "features, this is the first"
+    ]
 
 
 # --- what a file teaches -----------------------------------------------------------------------
@@ -354,6 +410,8 @@ def _learn_labels(
         if task == "regression":
             raise DataError(f"{place}: regression needs numbers, and its cells are {column.kind}s")
         return "text"
+    if column.format == "boolean" and task != "regression":
+        return "text"
     values = typed(table, column).drop_nulls()
     whole = bool((values == values.floor()).all())
     if task is None:
@@ -361,7 +419,46 @@ def _learn_labels(
         task = "classification" if few and whole else "regression"
     if task == "regression":
         return "number"
-    return "integer" if whole else "text"
+    return "integer" if whole and _are_integers(table.frame[target].drop_nulls()) else "text"
+
+
+def _are_integers(cells: pl.Series) -> bool:
+    """Tell whether integers give the cells back as they were read: not ``007``, not 20 digits."""
+    if cells.dtype.is_integer():
+        return bool(cells.cast(pl.Int64, strict=False).is_not_null().all())
+    if cells.dtype != pl.String:
+        return True
+    unlike = cells.str.contains(r"^[+-]?0[0-9]|^\+|^-0+$")
+    large = cells.cast(pl.Float64).abs() >= FLOAT_INTEGERS
+    inexact = large & cells.cast(pl.Int64, strict=False).is_null()
+    return not bool((unlike | inexact).any())
+
+
+def known_labels(
+    data: Table | Matrix, y: NDArray[Any], layout: Layout, classes: Any
+) -> tuple[NDArray[Any], list[str]]:
+    """Return labels to compare with predictions, and a note if a model knows some of them not.
+
+    Raises
+    ------
+    DataError
+        If the model knows none of them.
+    """
+    if layout.task == "regression":
+        return y, []
+    spelling = {str(label).lower(): str(label) for label in classes}
+    if y.dtype.kind == "U" and spelling.keys() <= BOOLEANS.keys():
+        y = np.array([spelling.get(label.lower(), label) for label in y], dtype=str)
+    unknown = ~np.isin(y, classes)
+    if not unknown.any():
+        return y, []
+    place = f"{data.path}: column {layout.target!r}"
+    first = f"{shown(y[unknown][0])} is not among the classes of the model"
+    some = ", ".join(shown(label) for label in classes[:5])
+    told = f"{place}: {first} ({some}{', ...' if len(classes) > 5 else ''})"
+    if unknown.all():
+        raise DataError(f"{told}, and so are all labels")
+    return y, [f"{told}; {int(unknown.sum())} such rows count as errors"]
 
 
 def labelled(data: Table | Matrix, layout: Layout) -> tuple[Any, NDArray[Any], list[str]]:
@@ -377,12 +474,20 @@ def labelled(data: Table | Matrix, layout: Layout) -> tuple[Any, NDArray[Any], l
     there = cells.is_not_null().to_numpy()
     if not there.any():
         raise DataError(f"{data.path}: column {layout.target!r}: no row has a target")
+    if layout.labels == "integer":
+        cells = _exact(table.frame[layout.target], cells)
     if there.all():
         return data, _values(cells, layout), []
     absent = np.flatnonzero(~there)
     first = table.where(int(absent[0]))
     note = f"{first}: no target; {len(absent)} such rows are left out, this is the first"
     return data.rows(there), _values(cells.drop_nulls(), layout), [note]
+
+
+def _exact(raw: pl.Series, values: pl.Series) -> pl.Series:
+    """Integers as they were read, also where a float does not hold them."""
+    exact = raw if raw.dtype.is_integer() or raw.dtype == pl.String else values
+    return exact.cast(pl.Int64, strict=False).fill_null(values.cast(pl.Int64, strict=False))
 
 
 def _values(cells: pl.Series, layout: Layout) -> NDArray[Any]:

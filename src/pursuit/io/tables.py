@@ -14,6 +14,7 @@ import csv
 import difflib
 import gzip
 import itertools
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -45,6 +46,12 @@ SUFFIXES = {
     ".txt": "libsvm",
 }
 
+#: Every integer of at most this size is a float of its own.
+FLOAT_INTEGERS = 2**53
+
+#: What a column of truth values is written as, compared without case.
+BOOLEANS = {"false": 0.0, "true": 1.0}
+
 _BLOCK_ROWS = 20_000
 
 Kind: TypeAlias = Literal["number", "text", "date", "empty"]
@@ -60,7 +67,7 @@ class Column:
 
     name: str
     kind: Kind
-    format: str | None = None  # of a date that is written as text
+    format: str | None = None  # of a date written as text; "boolean" of numbers: true, false
     categories: tuple[str, ...] = ()  # of text: the cells that become features
 
 
@@ -146,12 +153,16 @@ def read(path: str | Path) -> Table | Matrix:
 
 def file_format(path: str) -> str:
     """Return the format that the suffix of a path stands for."""
-    name = Path(path.removesuffix(".gz"))
-    known = SUFFIXES.get(name.suffix.lower())
-    if known is None or (path.endswith(".gz") and known in ("parquet", "npz")):
+    packed = _is_packed(path)
+    known = SUFFIXES.get(Path(path[:-3] if packed else path).suffix.lower())
+    if known is None or (packed and known in ("parquet", "npz")):
         suffixes = ", ".join(SUFFIXES)
         raise DataError(f"{path}: unknown suffix; known are {suffixes} (text also with .gz)")
     return known
+
+
+def _is_packed(path: str) -> bool:
+    return path.lower().endswith(".gz")
 
 
 # --- CSV and TSV -------------------------------------------------------------------------------
@@ -188,7 +199,11 @@ def _parse_delimited(path: str, file: TextIO) -> Table:
 
 
 def _numbered_rows(path: str, reader: Any, width: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that is not blank with the line it starts at."""
+    """Yield each row that is not blank with the line it starts at.
+
+    In a file of one column a blank line is a row with a missing cell, unless no row follows it.
+    """
+    blank: list[int] = []
     while True:
         line = reader.line_num + 1
         try:
@@ -198,7 +213,11 @@ def _numbered_rows(path: str, reader: Any, width: int) -> Iterator[tuple[int, li
         except csv.Error as error:
             raise DataError(f"{path}:{line}: {error}") from error
         if len(row) == width:
+            yield from ((number, [""]) for number in blank)
+            blank.clear()
             yield line, row
+        elif not row and width == 1:
+            blank.append(line)
         elif row:
             raise DataError(f"{path}:{line}: {_cells(len(row))}, but the header has {width}")
 
@@ -218,18 +237,18 @@ def _header(path: str, names: list[str]) -> list[str]:
 def _delimiter(path: str, header: str) -> str:
     if file_format(path) == "tsv":
         return "\t"
-    return max(",;\t", key=header.count)
+    return max(",;\t", key=re.sub(r'"[^"]*("|$)', "", header).count)
 
 
 @contextmanager
 def _open_text(path: str) -> Iterator[TextIO]:
-    opened = gzip.open if path.endswith(".gz") else open
+    opened = gzip.open if _is_packed(path) else open
     with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
         yield file
 
 
 def _undecodable_line(path: str) -> int:
-    opened = gzip.open if path.endswith(".gz") else open
+    opened = gzip.open if _is_packed(path) else open
     with opened(path, "rb") as file:
         for number, line in enumerate(file, 1):
             try:
@@ -294,18 +313,29 @@ def _read_npz(path: str) -> Matrix:
 def _read_libsvm(path: str) -> Matrix:
     """Read LIBSVM text; column j of the matrix is the feature that the file calls j."""
     try:
-        X, y = load_svmlight_file(path, zero_based=True)
+        with (gzip.open if _is_packed(path) else open)(path, "rb") as file:
+            X, y = load_svmlight_file(file, zero_based=True)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path}: damaged gzip file ({error})") from error
     except (ValueError, OverflowError) as error:
         raise DataError(_libsvm_fault(path) or f"{path}: {_first_line(error)}") from error
     if not len(y):
         raise DataError(f"{path}: empty file")
-    return Matrix(path, X, y)
+    return Matrix(path, X, _exact_labels(path, y))
+
+
+def _exact_labels(path: str, y: NDArray[Any]) -> NDArray[Any]:
+    """The labels as integers where they are integers that a float may not hold."""
+    if (np.abs(y) < FLOAT_INTEGERS).all():
+        return y
+    try:
+        return np.array([int(fields[0]) for _, fields in _libsvm_rows(path)], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return y
 
 
 def _libsvm_rows(path: str) -> Iterator[tuple[int, list[str]]]:
-    opened = gzip.open if path.endswith(".gz") else open
+    opened = gzip.open if _is_packed(path) else open
     with opened(path, "rt", encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             fields = line.partition("#")[0].split()
@@ -375,6 +405,8 @@ def infer_column(table: Table, name: str, *, as_text: bool = False) -> Column:
         return Column(name, "text")
     if cells.dtype.is_temporal():
         return Column(name, "date")
+    if cells.dtype == pl.Boolean or (cells.dtype == pl.String and _are_booleans(cells)):
+        return Column(name, "number", "boolean")
     if cells.dtype != pl.String:
         return Column(name, "number")
     faults = _faults(cells, cells.cast(pl.Float64, strict=False))
@@ -385,6 +417,10 @@ def infer_column(table: Table, name: str, *, as_text: bool = False) -> Column:
         return Column(name, "number")
     date_format = _date_format(cells)
     return Column(name, "text" if date_format is None else "date", date_format)
+
+
+def _are_booleans(cells: pl.Series) -> bool:
+    return bool(cells.drop_nulls().str.to_lowercase().is_in(list(BOOLEANS)).all())
 
 
 def _date_format(cells: pl.Series) -> str | None:
@@ -417,7 +453,7 @@ def typed(table: Table, column: Column) -> pl.Series:
     cells = table.column(column.name)
     if column.kind in ("text", "empty"):
         return cells.cast(pl.String)
-    values = _dates(cells, column.format) if column.kind == "date" else _numbers(cells)
+    values = _dates(cells, column.format) if column.kind == "date" else _numbers(cells, column)
     faults = _faults(cells, values)
     if len(faults):
         raise _not_a(table, cells, int(faults[0]), column.kind)
@@ -428,7 +464,10 @@ def typed(table: Table, column: Column) -> pl.Series:
     return values
 
 
-def _numbers(cells: pl.Series) -> pl.Series:
+def _numbers(cells: pl.Series, column: Column) -> pl.Series:
+    if column.format == "boolean" and cells.dtype == pl.String:
+        truths = {word: str(value) for word, value in BOOLEANS.items()}
+        cells = cells.str.to_lowercase().replace(truths)
     if cells.dtype.is_temporal():
         return pl.Series(cells.name, [None] * len(cells), dtype=pl.Float64)
     return cells.cast(pl.Float64, strict=False)

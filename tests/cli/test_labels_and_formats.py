@@ -1,0 +1,176 @@
+"""Labels come back as they were read, and the same content in another file means the same."""
+
+import csv
+import gzip
+
+import numpy as np
+import polars as pl
+import pytest
+
+from pursuit.cli import app as cli
+from pursuit.cli.preparation import TableModel
+from pursuit.io.tables import Column, infer_column, read
+
+QUICK = ("-n", "4", "--gamma", "0.5", "-o", "m")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Run in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("pursuit.cli.model_selection.TIMING_SECONDS", 0.001)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line in this process: exit code, standard output, standard error."""
+
+    def run(*arguments):
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def write(name, text):
+    opened = gzip.open if name.lower().endswith(".gz") else open
+    with opened(name, "wt", encoding="utf-8") as file:
+        file.write(text)
+    return name
+
+
+def table(labels, n=24):
+    return "x,y\n" + "".join(f"{i % 5},{labels[i % 5 > 2]}\n" for i in range(n))
+
+
+def predicted(name="p.csv"):
+    with open(name, newline="", encoding="utf-8") as file:
+        return [row["prediction"] for row in csv.DictReader(file)]
+
+
+HUGE = (2**53 + 1, 2**53 + 3)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npz", "a.svm"])
+def test_labels_above_the_integers_of_a_float_come_back(run, name):
+    x = np.arange(24) % 5
+    y = np.where(x > 2, HUGE[1], HUGE[0])
+    if name.endswith("csv"):
+        write(name, table(HUGE))
+    elif name.endswith("parquet"):
+        pl.DataFrame({"x": x, "y": y}).write_parquet(name)
+    elif name.endswith("npz"):
+        np.savez(name, X=x[:, None].astype(float), y=y)
+    else:
+        write(name, "".join(f"{b} 1:{a}\n" for a, b in zip(x, y, strict=True)))
+    target = ("-t", "y") if name in ("a.csv", "a.parquet") else ()
+    code, _, err = run("fit", name, *target, *QUICK)
+    assert (code, err) == (0, "")
+    assert run("predict", "m", name, "-o", "p.csv")[0] == 0
+    assert predicted() == [str(label) for label in y]
+    assert " 0.00 %" in run("score", "m", name)[1]
+
+
+@pytest.mark.parametrize("labels", [("007", "010"), ("12345678901234567890", "2"), ("+1", "-1")])
+def test_labels_that_integers_would_not_give_back_are_text(run, labels):
+    write("a.csv", table(labels))
+    assert run("fit", "a.csv", "-t", "y", "--task", "classification", *QUICK)[0] == 0
+    assert run("predict", "m", "a.csv", "-o", "p.csv")[0] == 0
+    assert set(predicted()) == set(labels)
+
+
+def test_labels_that_the_model_does_not_know_are_told(run):
+    write("a.csv", table(("no", "yes")))
+    write("some.csv", table(("no", "yes")) + "1,maybe\n")
+    write("all.csv", table(("No", "Yes")))
+    fit = ("fit", "a.csv", "-t", "y", *QUICK)
+    told = "column 'y': {} is not among the classes of the model ('no', 'yes')"
+    some = f"note: some.csv: {told.format(repr('maybe'))}; 1 such rows count as errors\n"
+    every = f"all.csv: {told.format(repr('No'))}, and so are all labels\n"
+    assert run(*fit, "--test", "all.csv") == (3, "", every)
+    assert run(*fit, "--test", "some.csv")[::2] == (0, some)
+    assert run("score", "m", "all.csv") == (3, "", every)
+    code, out, err = run("score", "m", "some.csv")
+    assert (code, err) == (0, some)
+    assert "4.00 %" in out
+
+
+SPELLINGS = [("False", "True"), ("false", "true"), ("FALSE", "TRUE")]
+
+
+def test_truth_values_are_numbers_however_they_are_written(run):
+    truths = np.arange(24) % 5 > 2
+    pl.DataFrame({"x": truths, "y": np.where(truths, 2.5, 0.25)}).write_parquet("a.parquet")
+    for i, words in enumerate(SPELLINGS):
+        rows = "".join(f"{words[int(truth)]},{2.5 if truth else 0.25}\n" for truth in truths)
+        write(f"{i}.csv", "x,y\n" + rows)
+    names = ["a.parquet", "0.csv", "1.csv", "2.csv"]
+    assert {infer_column(read(name), "x") for name in names} == {Column("x", "number", "boolean")}
+    for fitted in names:
+        assert run("fit", fitted, "-t", "y", *QUICK)[0] == 0
+        model = TableModel.load("m")
+        answers = [model.estimator.predict(model.features(read(name))) for name in names]
+        for answer in answers[1:]:
+            np.testing.assert_array_equal(answer, answers[0])
+
+
+def test_truth_values_are_labels_however_they_are_written(run):
+    x = np.arange(24) % 5
+    pl.DataFrame({"x": x, "y": x > 2}).write_parquet("a.parquet")
+    for i, words in enumerate(SPELLINGS):
+        write(f"{i}.csv", table(words))
+    names = ["a.parquet", "0.csv", "1.csv", "2.csv"]
+    for fitted in names:
+        assert run("fit", fitted, "-t", "y", *QUICK)[0] == 0
+        for name in names:
+            code, out, err = run("score", "m", name)
+            assert (code, err) == (0, "")
+            assert " 0.00 %" in out
+
+
+def test_a_quoted_header_does_not_decide_the_separator():
+    write("a.csv", '"size, in m, of all";"y"\n1;2\n3;4\n')
+    assert read("a.csv").frame.columns == ["size, in m, of all", "y"]
+
+
+def test_a_blank_line_in_a_file_of_one_column_is_a_row():
+    table = read(write("a.csv", "x\n1\n\n3\n\n"))
+    assert table.frame["x"].to_list() == ["1", None, "3"]
+    assert table.lines.tolist() == [2, 3, 4]
+    assert read(write("b.csv", "x,y\n1,2\n\n3,4\n")).lines.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("name", ["A.CSV", "A.CSV.GZ", "A.Tsv.Gz"])
+def test_suffixes_in_capitals(name):
+    separator = "\t" if "Tsv" in name else ","
+    assert read(write(name, f"x{separator}y\n1{separator}2\n")).frame.columns == ["x", "y"]
+    assert len(read(write("A.SVM.GZ", "1 1:2\n0 1:3\n"))) == 2
+
+
+def test_features_of_libsvm_text_that_the_model_lacks_are_ignored(run):
+    write("a.svm", "".join(f"{i % 5 > 2:d} 1:{i % 5} 2:1\n" for i in range(24)))
+    write("b.svm", "".join(f"{i % 5 > 2:d} 1:{i % 5} 2:1 9:3 11:1\n" for i in range(24)))
+    assert run("fit", "a.svm", *QUICK)[0] == 0
+    note = (
+        "note: b.svm: feature 9 is not in the model: ignored; 2 such features, this is the first\n"
+    )
+    assert run("predict", "m", "b.svm", "-o", "p.csv") == (0, "", note)
+    first = predicted()
+    assert run("predict", "m", "a.svm", "-o", "p.csv") == (0, "", "")
+    assert predicted() == first
+
+
+def test_equal_fits_give_equal_bytes(run):
+    rows = [
+        f"{i % 7},{'red' if i % 3 else 'blue'},2020-01-{i % 28 + 1:02},{i % 2}" for i in range(40)
+    ]
+    write("a.csv", "size,colour,day,y\n" + "\n".join(rows) + "\n")
+    fit = ("fit", "a.csv", "-t", "y", "-n", "4", "--gamma", "0.5", "-o")
+    keep = []
+    for name in ("one", "two"):
+        keep.append([object() for _ in range(1000)])  # so that addresses differ
+        assert run(*fit, name)[0] == 0
+    with open("one", "rb") as one, open("two", "rb") as two:
+        assert one.read() == two.read()
