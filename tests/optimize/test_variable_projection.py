@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 
 from pursuit import losses
 from pursuit.kernels import RBF, CosinePolynomial, Laplacian, Polynomial
-from pursuit.optimize.svm import solve_on_vectors
+from pursuit.optimize.svm_on_vectors import solve_on_vectors
 from pursuit.optimize.variable_projection import (
     Free,
     Hinge,

@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
-from pursuit.greedy.any_loss import Method, new_search
+from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.kernels import RBF, Kernel, Laplacian
 from pursuit.optimize.variable_projection import (
     Descent,
@@ -154,9 +154,9 @@ def chosen_rows(kernel: Kernel, samples: Samples, n: int, rng: Any) -> Array:
     """Indices of the rows that pre-fitting matching pursuit chooses; others where it ends early."""
     n_rows = samples.X.shape[0]
     candidates = draw_candidates(np.arange(n_rows), n_candidate_rows(None, n_rows, n), rng)
-    search = new_search(training_rows(kernel, samples.X, candidates), samples, [n], Method())
+    search = make_pursuit(training_rows(kernel, samples.X, candidates), samples, [n], Method())
     search.extend(n)
-    picks = candidates[np.array(search.pursuits[0].picks, dtype=int)]
+    picks = candidates[np.array(search.pursuits[0].pivots, dtype=int)]
     others = rng.permutation(np.setdiff1d(np.arange(n_rows), picks))
     return np.concatenate([picks, others])[:n]
 

@@ -17,7 +17,7 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real, class_codes
 from pursuit._warnings import warn
 from pursuit.base.docstrings import with_entries
-from pursuit.base.estimators import ExpansionClassifier, ExpansionRegressor, ExpansionEstimator
+from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion

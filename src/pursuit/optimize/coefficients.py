@@ -40,7 +40,7 @@ from pursuit._typing import Array
 from pursuit.linalg.factor import add_gram, gram_zeros, mirror
 from pursuit.losses import Loss, ResidualLoss, SquaredError
 
-__all__ = ["Coefficients", "Curvature", "Values", "best_coefficients"]
+__all__ = ["Coefficients", "Curvature", "Room", "Targets", "Values", "best_coefficients"]
 
 # Newton steps at most, halvings of a step, and iterations of conjugate gradients.
 MOST_STEPS, MOST_HALVINGS, MOST_PRODUCTS = 60, 30, 60
@@ -56,16 +56,31 @@ NEGLIGIBLE = 1e-3
 SHORT = 0.25
 
 
+class Room:
+    """Arrays by name, made once and used again while they are large enough."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Array] = {}
+
+    def __call__(self, name: str, shape: tuple[int, int], dtype: Any) -> Array:
+        """An array of this shape, whose entries are anything."""
+        size = shape[0] * shape[1]
+        held = self._held.get(name)
+        if held is None or held.size < size or held.dtype != dtype:
+            held = self._held[name] = np.empty(size, dtype)
+        return held[:size].reshape(shape)
+
+
 class Values(Protocol):
     """Kernel values of rows and vectors, read in blocks."""
 
     n_rows: int
     n_vectors: int
 
-    def sum(self, task: Callable[[slice, Array], tuple[Any, ...]]) -> tuple[Any, ...]:
+    def sum(self, task: Callable[[slice, Array, Room], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Sums over all blocks of what `task` returns for a block's rows and values."""
 
-    def each(self, task: Callable[[slice, Array], None]) -> None:
+    def each(self, task: Callable[[slice, Array, Room], None]) -> None:
         """Call `task` for each block."""
 
 
@@ -137,8 +152,9 @@ def _least_squares(values: Values, gram: Array, targets: Targets) -> Coefficient
     centred = Y - mean
     weighted = weights[:, None] * centred
 
-    def statistics(rows: slice, block: Array) -> tuple[Array, Array, Array]:
-        wide = block.astype(np.float64)
+    def statistics(rows: slice, block: Array, room: Room) -> tuple[Array, Array, Array]:
+        wide = room("wide", block.shape, np.float64)
+        wide[:] = block
         cross, level = wide.T @ weighted[rows], wide.T @ weights[rows]
         wide *= np.sqrt(weights[rows])[:, None]
         square = gram_zeros(gram.shape)
@@ -192,7 +208,7 @@ class _Newton:
         """F = K B + b."""
         F = np.empty(self.Y.shape)
 
-        def fill(rows: slice, block: Array) -> None:
+        def fill(rows: slice, block: Array, room: Room) -> None:
             F[rows] = block @ point[:-1].astype(block.dtype)
 
         self.values.each(fill)
@@ -202,7 +218,7 @@ class _Newton:
     def pulled(self, G: Array) -> Array:
         """K'G over the sums of G, which are zero where b is not free."""
 
-        def pull(rows: slice, block: Array) -> tuple[Array]:
+        def pull(rows: slice, block: Array, room: Room) -> tuple[Array]:
             return ((block.T @ G[rows].astype(block.dtype)).astype(np.float64),)
 
         (cross,) = self.values.sum(pull)
@@ -268,7 +284,7 @@ class _Newton:
         N, T = len(self.gram), diagonal.shape[1]
         smallest = NEGLIGIBLE * diagonal.max(axis=0) if T > 1 else np.zeros(1)
 
-        def add(rows: slice, block: Array) -> tuple[Array, ...]:
+        def add(rows: slice, block: Array, room: Room) -> tuple[Array, ...]:
             return tuple(
                 _bordered_gram(block, diagonal[rows, t], smallest[t], self.intercept)
                 for t in range(T)

@@ -53,8 +53,9 @@ from pursuit._typing import Array
 from pursuit.kernels import RBF, Kernel
 from pursuit.linalg import blocks
 from pursuit.losses import Loss, MarginLoss
-from pursuit.optimize.coefficients import Coefficients, Targets, best_coefficients
-from pursuit.optimize.svm import MarginSolution, solve_on_vectors
+from pursuit.optimize.coefficients import Coefficients, Room, Targets, best_coefficients
+from pursuit.optimize.svm import MarginSolution
+from pursuit.optimize.svm_on_vectors import solve_on_vectors
 
 __all__ = [
     "Descent",
@@ -133,6 +134,7 @@ class Table:
     ) -> None:
         self.X, self.origin, self.dtype = X, origin, np.dtype(dtype)
         self.scale, self.columns = scale, columns
+        self.rooms: list[Room] = []
         width = X.shape[1] if columns is None else len(columns)
         width = width if scale is None or scale.ndim == 1 else scale.shape[1]
         self.shape = (X.shape[0], width)
@@ -150,6 +152,12 @@ class Table:
     def block(self, rows: slice | Array) -> Array:
         """Rows as a dense array."""
         return self._converted(rows) if self.kept is None else self.kept[rows]
+
+    def room(self, share: int) -> Room:
+        """Arrays that one thread uses again and again: new ones would cost more than sums."""
+        while len(self.rooms) <= share:
+            self.rooms.append(Room())
+        return self.rooms[share]
 
     def _converted(self, rows: slice | Array) -> Array:
         part = self.X[rows]
@@ -226,8 +234,9 @@ class _BlockValues:
         (self.n_rows, d), self.n_vectors = table.shape, len(place.Z)
         self.Z = place.Z.astype(table.dtype)
         entries = self.n_rows * max(self.n_vectors, 1)
-        keep = blocks.fits(KEPT_SHARE * table.dtype.itemsize * entries)
-        self.kept = np.empty((self.n_rows, self.n_vectors), table.dtype) if keep else None
+        self.kept = None
+        if blocks.fits(KEPT_SHARE * table.dtype.itemsize * entries):
+            self.kept = table.room(0)("kept", (self.n_rows, self.n_vectors), table.dtype)
         self.filled = False
         size = max(SMALLEST_BLOCK, BLOCK_ENTRIES // (self.n_vectors + d + 1))
         self.spans = [
@@ -244,54 +253,57 @@ class _BlockValues:
         A = A.astype(X.dtype)
         return X, X * A if A.ndim == 1 else X @ A
 
-    def block(self, span: slice) -> Array:
+    def block(self, span: slice, room: Room) -> Array:
         """Kernel values of some rows."""
         if self.kept is not None and self.filled:
             return self.kept[span]
-        values = kernel_values(self.place.kernel, self.rows(span)[1], self.Z)
-        if self.kept is not None:
-            self.kept[span] = values
-        return values
+        U = self.rows(span)[1]
+        shape = (len(U), self.n_vectors)
+        out = room("values", shape, U.dtype) if self.kept is None else self.kept[span]
+        return kernel_values(self.place.kernel, U, self.Z, out)
 
-    def _run(self, work: Callable[[list[slice]], Any]) -> list[Any]:
+    def _run(self, work: Callable[[list[slice], Room], Any]) -> list[Any]:
         """`work` for each thread's share of the blocks."""
         n_shares = min(blocks.n_threads() if self.parallel else 1, len(self.spans))
         bounds = np.linspace(0, len(self.spans), n_shares + 1).astype(int)
-        shares = [self.spans[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-        results = blocks.in_parallel(work, shares, parallel=n_shares > 1)
+        shares = [
+            (self.spans[a:b], self.table.room(i))
+            for i, (a, b) in enumerate(zip(bounds[:-1], bounds[1:], strict=True))
+        ]
+        results = blocks.in_parallel(lambda share: work(*share), shares, parallel=n_shares > 1)
         self.filled = True
         return results
 
-    def sum(self, task: Callable[[slice, Array], tuple[Any, ...]]) -> tuple[Any, ...]:
+    def sum(self, task: Callable[[slice, Array, Room], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Sums over all blocks of what `task` returns."""
 
-        def work(spans: list[slice]) -> list[Any]:
+        def work(spans: list[slice], room: Room) -> list[Any]:
             totals: list[Any] = []
             for span in spans:
-                parts = task(span, self.block(span))
+                parts = task(span, self.block(span, room), room)
                 totals = [t + p for t, p in zip(totals, parts, strict=True)] if totals else [*parts]
             return totals
 
         return tuple(sum(parts[1:], start=parts[0]) for parts in zip(*self._run(work), strict=True))
 
-    def each(self, task: Callable[[slice, Array], None]) -> None:
+    def each(self, task: Callable[[slice, Array, Room], None]) -> None:
         """Call `task` for each block."""
 
-        def work(spans: list[slice]) -> None:
+        def work(spans: list[slice], room: Room) -> None:
             for span in spans:
-                task(span, self.block(span))
+                task(span, self.block(span, room), room)
 
         self._run(work)
 
 
-def kernel_values(kernel: Kernel, U: Array, Z: Array) -> Array:
+def kernel_values(kernel: Kernel, U: Array, Z: Array, out: Array | None = None) -> Array:
     """K(u, z) in the type of U; a Gaussian by one product and one exponential."""
+    values = np.empty((len(U), len(Z)), U.dtype) if out is None else out
     if not isinstance(kernel, RBF):
-        return kernel(U.astype(np.float64), Z.astype(np.float64)).astype(U.dtype, copy=False)
-    if not len(Z):
-        return np.empty((len(U), 0), U.dtype)
+        values[:] = kernel(U.astype(np.float64), Z.astype(np.float64))
+        return values
     gamma, lowest = U.dtype.type(kernel.gamma), U.dtype.type(LOWEST[U.dtype])
-    values: Array = U @ (2 * gamma * Z).T
+    np.matmul(U, (2 * gamma * Z).T, out=values)
     values -= (gamma * np.einsum("ij,ij->i", U, U))[:, None]
     values -= gamma * np.einsum("ij,ij->i", Z, Z)
     np.clip(values, lowest, 0.0, out=values)
@@ -311,12 +323,12 @@ class _Slopes(NamedTuple):
 def slopes(
     place: Place, weights: Array, K: Array, U: Array, *, wanted: tuple[bool, bool]
 ) -> _Slopes:
-    """Slopes of sum(weights * K(U, Z)); `wanted` are those in gamma and in U."""
+    """Slopes of sum(weights * K(U, Z)), which may write on `weights`; `wanted`: in gamma, in U."""
     kernel = place.kernel
     if not isinstance(kernel, RBF):
         return _slopes_of_any_kernel(place, weights, U, wanted)
     Z, gamma = place.Z.astype(U.dtype), kernel.gamma
-    M = weights * K
+    M = np.multiply(weights, K, out=weights if weights.flags.writeable else None)
     columns, MU = M.sum(axis=0, dtype=np.float64), M.T @ U
     in_Z = 2.0 * gamma * (MU.astype(np.float64) - columns[:, None] * place.Z)  # eq. 1
     in_gamma, in_U = 0.0, None
@@ -430,7 +442,7 @@ def _inner(
     G = np.empty(Y.shape)
     B = found.B.astype(table.dtype)
 
-    def pull(rows: slice, block: Array) -> None:
+    def pull(rows: slice, block: Array, room: Room) -> None:
         F = (block @ B).astype(np.float64) + found.b
         G[rows] = weights[rows, None] * loss.gradient(Y[rows], F)
 
@@ -457,9 +469,11 @@ def _outer_slopes(
     """Slopes of sum(G * F) in Z, log(gamma) and A."""
     place, coefficients = values.place, B.T.astype(values.table.dtype)
 
-    def part(span: slice, K: Array) -> tuple[Any, ...]:
+    def part(span: slice, K: Array, room: Room) -> tuple[Any, ...]:
         X, U = values.rows(span)
-        found = slopes(place, G[span].astype(X.dtype) @ coefficients, K, U, wanted=wanted)
+        weights = room("weights", K.shape, K.dtype)
+        np.matmul(G[span].astype(X.dtype), coefficients, out=weights)
+        found = slopes(place, weights, K, U, wanted=wanted)
         if found.U is None:
             return found.Z, found.log_gamma
         one = place.A is not None and place.A.ndim == 1

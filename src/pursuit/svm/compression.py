@@ -34,7 +34,7 @@ from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_real, check_weights
-from pursuit.base.estimators import ExpansionRegressor, ExpansionEstimator, squeeze_binary
+from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor, squeeze_binary
 from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
