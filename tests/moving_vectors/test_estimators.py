@@ -13,6 +13,7 @@ from pursuit import (
     SparseLargeMarginClassifier,
 )
 from pursuit.kernels import RBF
+from pursuit.moving_vectors import descent
 
 IRIS, LABELS = load_iris(return_X_y=True)
 ROWS = np.random.default_rng(1).permutation(len(IRIS))[:90]
@@ -214,3 +215,26 @@ def test_equal_rows_and_dead_vectors():
 def test_errors(options, message):
     with pytest.raises(ValueError, match=message):
         SparseKernelClassifier(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize("metric", [None, "diagonal"])
+def test_first_iterations_on_the_leading_axes(metric, rng, monkeypatch):
+    monkeypatch.setattr(descent, "REDUCED_WORK", 0.0)
+    sources = rng.normal(size=(300, 2))
+    rows = sources @ rng.normal(size=(2, 10)) + 1e-3 * rng.normal(size=(300, 10))
+    rows = np.column_stack([rows, np.full(300, 7.0)])
+    y = np.sin(2.0 * sources[:, 0])
+    model = SparseKernelRegressor(15, metric=metric, max_iter=20, random_state=0).fit(rows, y)
+    assert model.n_iter_ <= 5
+    assert model.score(rows, y) > 0.9
+    assert_allclose(model.support_vectors_[:, 10], 7.0 * (metric is None), atol=1e-9)
+
+
+def test_growing_parts_of_the_rows(rng, monkeypatch):
+    monkeypatch.setattr(descent, "FIRST_PART", 50)
+    rows = rng.normal(size=(300, 2))
+    y = rows[:, 0] > rows[:, 1] ** 2
+    options = {"max_iter": 10, "random_state": 0}
+    model = SparseKernelClassifier(6, **options).fit(rows, y)
+    assert model.score(rows, y) > 0.95
+    assert descent.parts(300, 6) == [50]

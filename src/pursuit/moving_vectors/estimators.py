@@ -479,7 +479,8 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         What early stopping holds against the held-out rows, as in scikit-learn. None: ``score``.
     max_iter : int, default=80
         Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
-        rows, up to 40 on each growing part of them come first.
+        rows, up to 40 on each growing part of them come first; with many features, three in four
+        take place on the leading principal axes, where nothing is held out.
     tol : float, default=1e-4
         The iteration ends where the energy falls by no more than this share an iteration, on
         average over 5 of them.
@@ -507,9 +508,10 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
     energy_ : float
         The energy.
     energy_path_ : ndarray of shape (n_iter_ + 1,)
-        The energy on all rows that are fitted, at the start and after each iteration.
+        The energy on all rows that are fitted and in all their coordinates, at the start of these
+        iterations and after each.
     n_iter_ : int
-        Iterations on all rows.
+        Iterations on all rows in all their coordinates.
     stop_reason_ : {"tol", "max_iter", "early_stopping"}
         Why they ended.
     metric_ : ndarray of shape (n_features, rank) or None
@@ -631,7 +633,8 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
         What early stopping holds against the held-out rows, as in scikit-learn. None: ``score``.
     max_iter : int, default=80
         Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
-        rows, up to 40 on each growing part of them come first.
+        rows, up to 40 on each growing part of them come first; with many features, three in four
+        take place on the leading principal axes, where nothing is held out.
     tol : float, default=1e-4
         The iteration ends where the energy falls by no more than this share an iteration, on
         average over 5 of them.
@@ -657,9 +660,10 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     energy_ : float
         The energy.
     energy_path_ : ndarray of shape (n_iter_ + 1,)
-        The energy on all rows that are fitted, at the start and after each iteration.
+        The energy on all rows that are fitted and in all their coordinates, at the start of these
+        iterations and after each.
     n_iter_ : int
-        Iterations on all rows.
+        Iterations on all rows in all their coordinates.
     stop_reason_ : {"tol", "max_iter", "early_stopping"}
         Why they ended.
     metric_ : ndarray of shape (n_features, rank) or None

@@ -149,6 +149,15 @@ class Table:
         """Return some of the rows."""
         return Table(self.X[rows], self.origin, self.dtype, self.scale, self.columns)
 
+    def mapped(self, axes: Array) -> Table:
+        """The rows by their coordinates on some axes."""
+        if self.columns is not None:
+            whole = np.zeros((self.X.shape[1], axes.shape[1]))
+            whole[self.columns] = axes
+        else:
+            whole = axes if self.scale is None else _product(self.scale, axes)
+        return Table(self.X, self.origin, self.dtype, whole)
+
     def block(self, rows: slice | Array) -> Array:
         """Rows as a dense array."""
         return self._converted(rows) if self.kept is None else self.kept[rows]
@@ -168,6 +177,11 @@ class Table:
         if self.scale is not None:
             shifted = shifted * self.scale if self.scale.ndim == 1 else shifted @ self.scale
         return np.asarray(shifted, dtype=self.dtype)
+
+
+def _product(scale: Array, axes: Array) -> Array:
+    """The map `scale`, which may be a diagonal, and then `axes`."""
+    return np.asarray(scale[:, None] * axes if scale.ndim == 1 else scale @ axes)
 
 
 class Problem(NamedTuple):
