@@ -128,7 +128,8 @@ def tables(report):
         model = SparseKernelClassifier(200, C=100, gamma=1 / 8, metric=metric, random_state=0)
         figures = measured(model, train, test)
         best = max(best, 100 - figures[0])
-        rows.append(line(f"letter, C=100, gamma=1/8, metric={metric}", 200, [figures], model.n_iter_))
+        name = f"letter, C=100, gamma=1/8, metric={metric}"
+        rows.append(line(name, 200, [figures], model.n_iter_))
     report.check("letter, 8000 rows, 200 vectors: accuracy", best, at_least=93)
     report.table(["", "vectors", "R^2 or error %", *HEADER[3:]], rows, "8000 training rows")
 
