@@ -27,6 +27,9 @@ from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
+from pursuit.moving_vectors.estimators import SparseKernelClassifier, SparseKernelRegressor
+from pursuit.moving_vectors.kernel_metric import KernelMetric
+from pursuit.moving_vectors.one_class import SparseOneClass
 from pursuit.neighbors.classifiers import (
     ConvexKNeighborsClassifier,
     HyperplaneKNeighborsClassifier,
@@ -63,6 +66,7 @@ __all__ = [
     "KernelMatchingPursuitClassifierCV",
     "KernelMatchingPursuitRegressor",
     "KernelMatchingPursuitRegressorCV",
+    "KernelMetric",
     "LocalGaussianDensity",
     "ManifoldParzenDensity",
     "ManifoldParzenDensityCV",
@@ -76,8 +80,11 @@ __all__ = [
     "RelevanceVectorClassifier",
     "RelevanceVectorRegressor",
     "SparseKernelCCA",
+    "SparseKernelClassifier",
     "SparseKernelPCA",
+    "SparseKernelRegressor",
     "SparseLargeMarginClassifier",
+    "SparseOneClass",
     "SupportDisplay",
     "VectorImageDisplay",
     "bounds",

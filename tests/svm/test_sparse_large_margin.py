@@ -235,6 +235,7 @@ def test_save_and_load(name, tmp_path):
 # Weights, seeds, forms of data.
 
 
+@pytest.mark.filterwarnings("ignore:max_iter=20")
 @pytest.mark.parametrize("multi_class", ["ovr", "shared"])
 def test_a_weight_counts_rows(multi_class):
     counts = np.arange(60) % 3

@@ -1,0 +1,712 @@
+"""The estimators whose vectors move; the method is in ``descent.py`` and ``metric.py``."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.utils import check_array, check_random_state
+
+from pursuit._typing import Array
+from pursuit._validation import Samples, check_choice, check_integer, check_real, class_codes
+from pursuit._warnings import warn
+from pursuit.base.docstrings import with_entries
+from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
+from pursuit.base.parameters import KernelParameters, constructor, positional
+from pursuit.expansion.basis_functions import Atoms
+from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.probabilities import fit_temperature
+from pursuit.kernels import Kernel, is_precomputed
+from pursuit.losses import Loss, resolve_loss
+from pursuit.moving_vectors.descent import (
+    Plan,
+    chosen_rows,
+    cluster_centres,
+    move,
+    origin,
+    precision,
+    shift_invariant,
+    varying,
+)
+from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
+from pursuit.moving_vectors.projected import ProjectedAtoms, mapped
+from pursuit.optimize.variable_projection import (
+    Descent,
+    Free,
+    Hinge,
+    Place,
+    Problem,
+    Step,
+    Table,
+    energy,
+)
+
+__all__ = ["MovingVectors", "SparseKernelClassifier", "SparseKernelRegressor"]
+
+STARTS = ("random", "kmeans", "matching_pursuit")
+METRICS = ("diagonal", "full")
+# Rounds of a learned metric.
+METRIC_ROUNDS = 3
+# Held-out rows are looked at after every so many iterations.
+LOOK_EVERY = 5
+# Rows on which the temperature is fitted.
+TEMPERATURE_ROWS = 2000
+
+
+class Setting(NamedTuple):
+    """Where a search takes place.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With its numbers.
+    centre : ndarray of shape (d,)
+        Origin of the coordinates.
+    scale : ndarray or None
+        A map that stays as it is.
+    A : ndarray or None
+        A map that moves with the vectors.
+    columns : ndarray of int or None
+        Those that are not constant, where there is no map.
+    """
+
+    kernel: Kernel
+    centre: Array
+    scale: Array | None
+    A: Array | None
+    columns: Array | None = None
+
+    def searched(self, Z: Array) -> Array:
+        """Vectors in the coordinates of the search, from those of X."""
+        scale = self.scale if self.A is None else self.A
+        if scale is not None:
+            return np.asarray(mapped(Z, scale) - mapped(self.centre[None], scale))
+        shifted = np.asarray(Z, dtype=np.float64) - self.centre
+        return shifted if self.columns is None else shifted[:, self.columns]
+
+    def unsearched(self, Z: Array) -> Array:
+        """Vectors in the coordinates of X, where there is no map."""
+        if self.columns is None:
+            return np.asarray(Z + self.centre)
+        whole = np.tile(self.centre, (len(Z), 1))
+        whole[:, self.columns] += Z
+        return whole
+
+
+@constructor
+class MovingVectors(KernelParameters, ExpansionEstimator):
+    """What the classifier and the regressor share: the parameters and the fit."""
+
+    n_components: Any = positional(50)
+    C: float = 10.0
+    loss: Any = "squared_error"
+    metric: str | int | None = None
+    learn_gamma: bool = False
+    init: Any = "random"
+    n_init: int = 1
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    scoring: Any = None
+    max_iter: int = 80
+    tol: float = 1e-4
+    warm_start: bool = False
+    random_state: Any = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Move the vectors to where the energy is low.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,) or, for a regressor, (n_samples, n_targets)
+            Labels of at least two classes, or numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 counts as the row twice, 0 as the row removed.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are invalid; the message names the parameter or row.
+        """
+        self._check_parameters()
+        samples = self._read(X, y, sample_weight)
+        samples = samples.take(np.flatnonzero(samples.weights > 0))
+        loss = self._resolved_loss(samples)
+        rng = check_random_state(self.random_state)
+        kernel = self._resolved_kernel(samples)
+        if not self._continues():
+            self._check_budget(samples)
+        fitted, held_out = self._hold_out(samples, rng)
+        setting = self._setting(kernel, fitted, loss, rng)
+        problem = self._problem(fitted, loss, setting)
+        descents = [
+            self._descend(problem, setting, Z, held_out, rng)
+            for Z in self._starts(setting, fitted, rng)
+        ]
+        best = min(descents, key=self._rank)
+        step = best.best
+        if held_out is not None:
+            problem = self._problem(samples, loss, setting)
+            step = energy(problem, step.place)
+        self.loss_ = loss
+        self._store_step(step, setting)
+        self._store_facts(step, best, problem)
+        self._calibrate(samples if held_out is None else held_out)
+        return self
+
+    def _rank(self, descent: Descent) -> float:
+        """What the best of several starts has the least of."""
+        return float(descent.best.value)
+
+    def _check_parameters(self) -> None:
+        """Raise one error that names the first parameter out of range."""
+        check_integer("n_components", self.n_components)
+        check_real("C", self.C, above=True)
+        for name in ("n_init", "n_iter_no_change"):
+            check_integer(name, getattr(self, name))
+        check_integer("max_iter", self.max_iter, 0)
+        check_real("tol", self.tol)
+        for name in ("learn_gamma", "early_stopping", "warm_start"):
+            check_choice(name, getattr(self, name), (True, False))
+        check_real("validation_fraction", self.validation_fraction, below=1.0, above=True)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, STARTS)
+        if isinstance(self.metric, str):
+            check_choice("metric", self.metric, METRICS)
+        elif self.metric is not None:
+            check_integer("metric", self.metric)
+        if is_precomputed(self.kernel):
+            raise ValueError("kernel='precomputed' holds no rows between which vectors could move")
+
+    def _check_budget(self, samples: Samples) -> None:
+        """Say so where there are fewer rows than vectors."""
+        if self.n_components > samples.X.shape[0] and isinstance(self.init, str):
+            warn(
+                f"n_components={self.n_components}, but {samples.X.shape[0]} vectors, as many as "
+                "there are rows, give every function that the kernel machine can take",
+                ConvergenceWarning,
+            )
+
+    def _resolved_loss(self, samples: Samples) -> Loss:
+        """The loss as a value, convex, with its numbers."""
+        raise NotImplementedError
+
+    def _convex(self, samples: Samples, classifier: bool) -> Loss:
+        """The loss of that name for a classifier or a regressor."""
+        if isinstance(self.loss, str) and self.loss == "hinge" and classifier:
+            return Hinge()
+        n_outputs = samples.Y.shape[1]
+        loss = resolve_loss(self.loss, classifier=classifier, n_outputs=n_outputs, one_basis=True)
+        if not loss.convex:
+            raise ValueError(f"loss={self.loss!r} is not convex in the outputs")
+        loss.check_targets(samples.Y)
+        return loss.resolved(samples.Y, samples.weights)
+
+    def _continues(self) -> bool:
+        """Whether this fit starts from the last one."""
+        return bool(self.warm_start) and hasattr(self, "expansion_")
+
+    def _setting(self, kernel: Kernel, samples: Samples, loss: Loss, rng: Any) -> Setting:
+        """The kernel and the coordinates."""
+        centre = origin(kernel, samples)
+        n = min(int(self.n_components), samples.X.shape[0])
+        if self._continues():
+            scale = getattr(self.expansion_.atoms, "scale", None)
+            moving = isinstance(self.metric, int) and scale is not None
+            kept, moved = (None, scale) if moving else (scale, None)
+            columns = varying(kernel, samples.X) if scale is None else None
+            return Setting(self.kernel_ or kernel, centre, kept, moved, columns)
+        if self.metric is None:
+            return Setting(kernel, centre, None, None, varying(kernel, samples.X))
+        if not shift_invariant(kernel):
+            raise ValueError(f"metric={self.metric!r} needs the rbf or the laplacian kernel")
+        plain = Setting(kernel, centre, None, None)
+        problem = self._problem(samples, loss, plain)
+        if not isinstance(self.metric, str):
+            rank = min(int(self.metric), samples.X.shape[1])
+            return plain._replace(A=principal_axes(problem.table, rank))
+        learned = learn_metric(problem, kernel, self.metric, n, METRIC_ROUNDS, rng)
+        self.metric_losses_ = learned.losses
+        return Setting(learned.kernel, centre, learned.scale, None)
+
+    def _problem(self, samples: Samples, loss: Loss, setting: Setting) -> Problem:
+        """The energy's rows, targets and weights."""
+        X, Y, weights = samples
+        dtype = precision(setting.kernel, samples, self.n_components, setting.centre)
+        dtype = np.float64 if isinstance(loss, Hinge) else dtype
+        columns = setting.columns
+        table = Table(X, setting.centre, dtype, setting.scale, columns)
+        return Problem(table, Y, self.C * weights, loss, self._fits_intercept)
+
+    _fits_intercept = True
+
+    def _starts(self, setting: Setting, samples: Samples, rng: Any) -> list[Array]:
+        """Vectors of each start, in the coordinates of the search."""
+        if self._continues():
+            return [self._last_vectors(setting)]
+        n = min(int(self.n_components), samples.X.shape[0])
+        if not isinstance(self.init, str):
+            return [setting.searched(self._given(samples, rng))]
+        if self.init == "matching_pursuit":
+            rows = _dense(samples.X[chosen_rows(setting.kernel, samples, n, rng)])
+            return [setting.searched(rows)]
+        draw = _random_rows if self.init == "random" else cluster_centres
+        return [setting.searched(draw(samples, n, rng)) for _ in range(self.n_init)]
+
+    def _last_vectors(self, setting: Setting) -> Array:
+        """Vectors of the last fit, in the coordinates of the search."""
+        atoms = self.expansion_.atoms
+        scale = getattr(atoms, "scale", None)
+        if scale is None:
+            return setting.searched(atoms.centres)
+        return np.asarray(atoms.centres - mapped(setting.centre[None], scale))
+
+    def _given(self, samples: Samples, rng: Any) -> Array:
+        """The vectors that the user gives, as an array or in a fitted model."""
+        n, d = int(self.n_components), samples.X.shape[1]
+        if hasattr(self.init, "support_vectors_"):
+            Z = _dense(self.init.support_vectors_)[:n]
+            if Z.shape[1] != d:
+                raise ValueError(
+                    f"init: its vectors have {Z.shape[1]} features, X has {d}; those of a model "
+                    "with a metric are in other coordinates"
+                )
+            missing = min(n - len(Z), samples.X.shape[0])
+            return np.vstack([Z, _random_rows(samples, missing, rng)]) if missing > 0 else Z
+        Z = check_array(self.init, dtype=np.float64, input_name="init")
+        if Z.shape != (n, d):
+            raise ValueError(
+                f"init must be one of {list(STARTS)}, a fitted model with vectors or an array of "
+                f"shape {(n, d)}, got shape {Z.shape}"
+            )
+        return np.asarray(Z)
+
+    def _descend(
+        self, problem: Problem, setting: Setting, Z: Array, held_out: Samples | None, rng: Any
+    ) -> Descent:
+        """One start to its end."""
+        free = Free(self._learns_gamma(setting.kernel), setting.A is not None, self.C)
+        watch = None if held_out is None else _Watch(self, setting, held_out)
+        plan = Plan(self.max_iter, self.tol, free, rng, watch)
+        descent = move(problem, Place(setting.kernel, Z, setting.A), plan)
+        return descent if watch is None else watch.kept(descent)
+
+    def _learns_gamma(self, kernel: Kernel) -> bool:
+        """Whether gamma moves."""
+        if self.learn_gamma and not hasattr(kernel, "gamma"):
+            raise ValueError(f"learn_gamma=True, but {kernel} has no gamma")
+        return bool(self.learn_gamma)
+
+    def _hold_out(self, samples: Samples, rng: Any) -> tuple[Samples, Samples | None]:
+        """Rows to fit, and rows to look at for early stopping."""
+        if not self.early_stopping:
+            return samples, None
+        held = self._held_rows(samples, rng)
+        mask = np.zeros(samples.X.shape[0], dtype=bool)
+        mask[held] = True
+        if not held.size or mask.all():
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} leaves no rows on one side"
+            )
+        return samples.take(np.flatnonzero(~mask)), samples.take(np.flatnonzero(mask))
+
+    def _held_rows(self, samples: Samples, rng: Any) -> Array:
+        """A random part of the rows."""
+        n = samples.X.shape[0]
+        return np.asarray(rng.permutation(n)[: _share(self.validation_fraction, n)])
+
+    def _store_step(self, step: Step, setting: Setting) -> None:
+        """Set the fitted attributes that predictions need."""
+        kernel, Z, A = step.place
+        scale = setting.scale if A is None else A
+        if scale is None:
+            atoms: Any = Atoms(kernel, setting.unsearched(Z))
+        else:
+            atoms = ProjectedAtoms(kernel, scale, Z + mapped(setting.centre[None], scale))
+        found = step.coefficients
+        self._store_expansion(KernelExpansion(atoms, found.B.T.copy(), found.b.copy()))
+
+    def _store_facts(self, step: Step, descent: Descent, problem: Problem) -> None:
+        """Set the attributes that tell how it went and what matters."""
+        self.energy_ = step.value
+        self.energy_path_ = descent.values
+        self.n_iter_ = len(descent.values) - 1
+        self.stop_reason_ = {"watch": "early_stopping"}.get(descent.reason, descent.reason)
+        scale = getattr(self.expansion_.atoms, "scale", None)
+        d = problem.table.X.shape[1]
+        metric = np.eye(d) if scale is None else np.diag(scale) if scale.ndim == 1 else scale
+        self.metric_ = None if self.metric is None else metric
+        self.feature_relevances_ = self._relevances(step, problem)
+
+    def _relevances(self, step: Step, problem: Problem) -> Array:
+        """Shares of the features in the mean squared slope, a deviation of each as the unit."""
+        outer = average_outer_product(step, problem.table, problem.weights)
+        scale = problem.table.scale
+        columns = problem.table.columns
+        if scale is None:
+            diagonal = np.zeros(problem.table.X.shape[1])
+            diagonal[slice(None) if columns is None else columns] = outer.diagonal()
+        elif scale.ndim == 1:
+            diagonal = outer.diagonal() * scale**2
+        else:
+            diagonal = np.einsum("ij,jk,ik->i", scale, outer, scale)
+        few = problem.table.X[:: max(1, problem.table.shape[0] // 2000)]
+        shares = np.maximum(diagonal, 0.0) * _dense(few).var(axis=0)
+        total = float(shares.sum())
+        return np.asarray(shares / total) if total > 0 else shares
+
+    def _calibrate(self, samples: Samples) -> None:
+        """What a classifier adds to its outputs."""
+
+    def _seen(self, samples: Samples) -> Any:
+        """Targets as a scorer wants them."""
+        raise NotImplementedError
+
+
+class _Watch:
+    """Looks at held-out rows after every few iterations and keeps the best step."""
+
+    def __init__(self, model: MovingVectors, setting: Setting, held_out: Samples) -> None:
+        self.model, self.setting, self.held_out = copy.copy(model), setting, held_out
+        self.score = check_scoring(model, scoring=model.scoring)
+        self.n_calls = self.n_worse = 0
+        self.best: Step | None = None
+        self.highest = -np.inf
+
+    def __call__(self, step: Step) -> bool:
+        """Whether to stop."""
+        self.n_calls += 1
+        if self.n_calls % LOOK_EVERY:
+            return False
+        self.model._store_step(step, self.setting)
+        self.model._calibrate(self.held_out)
+        targets = self.model._seen(self.held_out)
+        score = float(self.score(self.model, self.held_out.X, targets))
+        better = score > self.highest
+        if better or self.best is None:
+            self.best, self.highest = step, score
+        self.n_worse = 0 if better else self.n_worse + 1
+        return self.n_worse >= self.model.n_iter_no_change
+
+    def kept(self, descent: Descent) -> Descent:
+        """The descent with the step that the held-out rows like best."""
+        return descent if self.best is None else descent._replace(best=self.best)
+
+
+def _share(fraction: float, n_rows: int) -> int:
+    """Number of rows to hold out: at least one, and never all."""
+    return min(max(1, round(fraction * n_rows)), n_rows - 1)
+
+
+def _dense(X: Any) -> Array:
+    """Rows as a dense float64 array."""
+    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
+
+def _random_rows(samples: Samples, n: int, rng: Any) -> Array:
+    """Rows drawn without replacement, in proportion to their weights."""
+    shares = samples.weights / samples.weights.sum()
+    return _dense(samples.X[rng.choice(len(shares), size=n, replace=False, p=shares)])
+
+
+@with_entries
+@constructor
+class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors):
+    """Classifier of a given number of kernel functions whose vectors are free to move.
+
+    One set of vectors serves all classes. They move to where the energy
+
+        1/2 sum_t |f_t|^2 + C sum_i w_i loss(y_i, f(x_i))
+
+    is low, in which the coefficients are always the best ones for the vectors (variable
+    projection).
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="rbf"
+        ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
+        ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
+        derivative.
+    {gamma}
+    {degree}
+    {coef0}
+    kernel_params : mapping, default=None
+        Refused: a callable has no derivative. Here so that all estimators take the same arguments.
+    n_components : int, default=50
+        The budget: the number of vectors of the whole model.
+    C : float, default=10.0
+        Price of the loss of a row of weight 1.
+    loss : str or Loss, default="squared_error"
+        ``"squared_error"``, ``"squared_hinge"``, ``"log_loss"`` (the softmax cross-entropy for
+        more than two classes), ``"hinge"`` (that of a support vector machine, much dearer),
+        ``"smooth_hinge"``, ``"exponential"``, ``"logit_boost"``, or a convex loss of
+        `pursuit.losses`.
+    metric : {None, "diagonal", "full"} or int, default=None
+        Coordinates in which the kernel measures distances. None: those of X. ``"diagonal"`` and
+        ``"full"``: learned from the slopes of the function in a few rounds, of which held-out
+        rows choose the best. A number: the rank of a linear map that moves with the vectors, from
+        the principal axes on.
+    learn_gamma : bool, default=False
+        Whether the kernel's gamma moves with the vectors.
+    init : {"random", "kmeans", "matching_pursuit"}, array-like or fitted model, default="random"
+        Where the vectors start: at rows drawn in proportion to their weights; at centres of
+        clusters; at the rows that kernel matching pursuit chooses; at the rows of an array of
+        shape (n_components, n_features); at the ``support_vectors_`` of a fitted model.
+    n_init : int, default=1
+        Number of starts with ``"random"`` and ``"kmeans"``; that of the lowest energy is kept.
+    early_stopping : bool, default=False
+        Whether rows are held out, on which the best iteration is chosen. The coefficients are
+        fitted to all rows in the end.
+    validation_fraction : float, default=0.1
+        Share of the rows that early stopping holds out.
+    n_iter_no_change : int, default=5
+        Early stopping looks at the held-out rows every 5 iterations, and ends after so many looks
+        without a better one.
+    scoring : str or callable, default=None
+        What early stopping holds against the held-out rows, as in scikit-learn. None: ``score``.
+    max_iter : int, default=80
+        Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
+        rows, up to 40 on each growing part of them come first; with many features, three in four
+        take place on the leading principal axes, where nothing is held out.
+    tol : float, default=1e-4
+        The iteration ends where the energy falls by no more than this share an iteration, on
+        average over 5 of them.
+    warm_start : bool, default=False
+        Whether a second ``fit`` starts from the vectors, the kernel and the metric of the first.
+    random_state : int, RandomState or None, default=None
+        For the start and the parts of the rows.
+    {class_weight}
+
+    Attributes
+    ----------
+    {classes_}
+    support_vectors_ : ndarray of shape (n_components_, n_features)
+        The vectors, which are no rows of X. With a metric, in the coordinates ``X @ metric_``.
+    dual_coef_ : ndarray of shape (n_outputs, n_components_)
+        Coefficients; one row for two classes.
+    intercept_ : ndarray of shape (n_outputs,)
+        Constants.
+    kernel_ : Kernel
+        The kernel with its numbers.
+    expansion_ : KernelExpansion
+        The fitted function.
+    n_components_ : int
+        Number of vectors, below `n_components` where there are fewer rows.
+    energy_ : float
+        The energy.
+    energy_path_ : ndarray of shape (n_iter_ + 1,)
+        The energy on all rows that are fitted and in all their coordinates, at the start of these
+        iterations and after each.
+    n_iter_ : int
+        Iterations on all rows in all their coordinates.
+    stop_reason_ : {"tol", "max_iter", "early_stopping"}
+        Why they ended.
+    metric_ : ndarray of shape (n_features, rank) or None
+        The map to the kernel's coordinates.
+    metric_losses_ : ndarray
+        Mean held-out loss of each round of a learned metric, that of none first.
+    feature_relevances_ : ndarray of shape (n_features,)
+        Share of each feature in the mean squared slope of the function, by its standard deviation.
+    temperature_ : float
+        Temperature of the softmax (sigmoid for two classes) behind ``predict_proba``: that of the
+        likelihood for the log-loss, else fitted to the rows (the held-out ones, if any).
+    loss_ : Loss
+        The loss with its numbers.
+    {n_features_in_}
+    {feature_names_in_}
+
+    See Also
+    --------
+    SparseKernelRegressor : For numbers.
+    SparseLargeMarginClassifier : The hinge loss, with vectors for each class.
+    KernelMatchingPursuitClassifier : Chooses vectors among the rows.
+
+    References
+    ----------
+    M. Wu, B. Schoelkopf and G. Bakir, "Building sparse large margin classifiers", ICML 2005.
+    G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+    problems whose variables separate", SIAM J. Numer. Anal. 1973.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pursuit import SparseKernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseKernelClassifier(6, random_state=0).fit(X, y)
+    >>> model.support_vectors_.shape, bool(model.score(X, y) > 0.95)
+    ((6, 4), True)
+    """
+
+    class_weight: Mapping[Any, float] | str | None = None
+
+    def _resolved_loss(self, samples: Samples) -> Loss:
+        """A loss of margins, or the squared error."""
+        return self._convex(samples, classifier=True)
+
+    def _calibrate(self, samples: Samples) -> None:
+        """The temperature: the likelihood's own, or fitted to these rows."""
+        own = getattr(getattr(self, "loss_", None), "inverse_temperature", None)
+        if own:
+            self.temperature_ = 1.0 / own
+            return
+        few = samples.take(
+            np.arange(0, samples.X.shape[0], max(1, samples.X.shape[0] // TEMPERATURE_ROWS))
+        )
+        values = self.expansion_(few.X)
+        self.temperature_ = fit_temperature(values, class_codes(few.Y), few.weights)
+
+    def _seen(self, samples: Samples) -> Any:
+        """Labels."""
+        return self.classes_[class_codes(samples.Y)]
+
+    def _held_rows(self, samples: Samples, rng: Any) -> Array:
+        """A random part of the rows of each class."""
+        codes = class_codes(samples.Y)
+        held = []
+        for code in np.unique(codes):
+            rows = rng.permutation(np.flatnonzero(codes == code))
+            held.append(rows[: _share(self.validation_fraction, len(rows))])
+        return np.concatenate(held)
+
+
+@with_entries
+@constructor
+class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
+    """Regressor of a given number of kernel functions whose vectors are free to move.
+
+    The energy is that of `SparseKernelClassifier`; one set of vectors serves all targets.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="rbf"
+        ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
+        ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
+        derivative.
+    {gamma}
+    {degree}
+    {coef0}
+    kernel_params : mapping, default=None
+        Refused: a callable has no derivative. Here so that all estimators take the same arguments.
+    n_components : int, default=50
+        The budget: the number of vectors of the whole model.
+    C : float, default=10.0
+        Price of the loss of a row of weight 1.
+    loss : str or Loss, default="squared_error"
+        ``"squared_error"``, ``"huber"``, ``"absolute_error"``, ``"quantile"``, ``"poisson"`` (whose
+        output is the logarithm of the mean that ``predict`` gives), or a convex loss of
+        `pursuit.losses`.
+    metric : {None, "diagonal", "full"} or int, default=None
+        Coordinates in which the kernel measures distances. None: those of X. ``"diagonal"`` and
+        ``"full"``: learned from the slopes of the function in a few rounds, of which held-out
+        rows choose the best. A number: the rank of a linear map that moves with the vectors, from
+        the principal axes on.
+    learn_gamma : bool, default=False
+        Whether the kernel's gamma moves with the vectors.
+    init : {"random", "kmeans", "matching_pursuit"}, array-like or fitted model, default="random"
+        Where the vectors start: at rows drawn in proportion to their weights; at centres of
+        clusters; at the rows that kernel matching pursuit chooses; at the rows of an array of
+        shape (n_components, n_features); at the ``support_vectors_`` of a fitted model.
+    n_init : int, default=1
+        Number of starts with ``"random"`` and ``"kmeans"``; that of the lowest energy is kept.
+    early_stopping : bool, default=False
+        Whether rows are held out, on which the best iteration is chosen. The coefficients are
+        fitted to all rows in the end.
+    validation_fraction : float, default=0.1
+        Share of the rows that early stopping holds out.
+    n_iter_no_change : int, default=5
+        Early stopping looks at the held-out rows every 5 iterations, and ends after so many looks
+        without a better one.
+    scoring : str or callable, default=None
+        What early stopping holds against the held-out rows, as in scikit-learn. None: ``score``.
+    max_iter : int, default=80
+        Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
+        rows, up to 40 on each growing part of them come first; with many features, three in four
+        take place on the leading principal axes, where nothing is held out.
+    tol : float, default=1e-4
+        The iteration ends where the energy falls by no more than this share an iteration, on
+        average over 5 of them.
+    warm_start : bool, default=False
+        Whether a second ``fit`` starts from the vectors, the kernel and the metric of the first.
+    random_state : int, RandomState or None, default=None
+        For the start and the parts of the rows.
+
+    Attributes
+    ----------
+    support_vectors_ : ndarray of shape (n_components_, n_features)
+        The vectors, which are no rows of X. With a metric, in the coordinates ``X @ metric_``.
+    dual_coef_ : ndarray of shape (n_targets, n_components_)
+        Coefficients.
+    intercept_ : ndarray of shape (n_targets,)
+        Constants.
+    kernel_ : Kernel
+        The kernel with its numbers.
+    expansion_ : KernelExpansion
+        The fitted function.
+    n_components_ : int
+        Number of vectors, below `n_components` where there are fewer rows.
+    energy_ : float
+        The energy.
+    energy_path_ : ndarray of shape (n_iter_ + 1,)
+        The energy on all rows that are fitted and in all their coordinates, at the start of these
+        iterations and after each.
+    n_iter_ : int
+        Iterations on all rows in all their coordinates.
+    stop_reason_ : {"tol", "max_iter", "early_stopping"}
+        Why they ended.
+    metric_ : ndarray of shape (n_features, rank) or None
+        The map to the kernel's coordinates.
+    metric_losses_ : ndarray
+        Mean held-out loss of each round of a learned metric, that of none first.
+    feature_relevances_ : ndarray of shape (n_features,)
+        Share of each feature in the mean squared slope of the function, by its standard deviation.
+    loss_ : Loss
+        The loss with its numbers.
+    {n_features_in_}
+    {feature_names_in_}
+
+    See Also
+    --------
+    SparseKernelClassifier : For labels.
+    KernelMatchingPursuitRegressor : Chooses vectors among the rows.
+
+    References
+    ----------
+    G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+    problems whose variables separate", SIAM J. Numer. Anal. 1973.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit import SparseKernelRegressor
+    >>> X = np.linspace(0, 6, 80)[:, None]
+    >>> y = np.sin(X[:, 0])
+    >>> model = SparseKernelRegressor(4, C=1000.0, random_state=0).fit(X, y)
+    >>> model.n_components_, bool(model.score(X, y) > 0.99)
+    (4, True)
+    """
+
+    def _resolved_loss(self, samples: Samples) -> Loss:
+        """A loss of residuals."""
+        return self._convex(samples, classifier=False)
+
+    def _shaped(self, outputs: Array) -> Array:
+        """Predictions from outputs, in the form of the training targets."""
+        loss = getattr(self, "loss_", None)
+        return super()._shaped(outputs if loss is None else loss.mean(outputs))
+
+    def _seen(self, samples: Samples) -> Any:
+        """Numbers, in the form in which they were given."""
+        return super()._shaped(samples.Y)

@@ -1,0 +1,196 @@
+"""A metric for the kernel, learned from the slopes of a fitted function.
+
+A. Radhakrishnan, D. Beaglehole, P. Pandit and M. Belkin, "Mechanism for feature learning in neural
+networks and backpropagation-free machine learning models", Science 2024: the average gradient
+outer product.
+
+    M = mean_i w_i sum_t grad f_t(x_i) grad f_t(x_i)',        x <- x M^power, rescaled
+
+===========  ============  ===================================================================
+symbol       name in code  shape and meaning
+===========  ============  ===================================================================
+M            ``outer``     (p, p) average gradient outer product in the coordinates at hand
+A            ``scale``     (d, p) or (d,) the map to the coordinates, u = A'(x - mean)
+===========  ============  ===================================================================
+
+Steps. From A = I, a few rounds:
+
+1. Vectors and gamma move for a few iterations in the coordinates at hand.
+2. Rows held out say how good this round's metric is.
+3. M in these coordinates; A <- A M^power, scaled so that the rows keep their total variance.
+
+The best round is kept, which may be that of A = I. Directions along which the function does not
+change shrink; with power 1/4 the metric of the distances is the root of M. A diagonal metric takes
+the diagonal of M alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pursuit._typing import Array
+from pursuit.kernels import RBF, Kernel
+from pursuit.moving_vectors.descent import Plan, move
+from pursuit.optimize.variable_projection import (
+    Free,
+    Place,
+    Problem,
+    Step,
+    Table,
+    kernel_values,
+    slopes,
+)
+
+__all__ = ["LearnedMetric", "average_outer_product", "learn_metric", "outputs", "principal_axes"]
+
+# Rows on which rounds are fitted, and which are held out, at most.
+FITTED_ROWS, HELD_OUT_ROWS, HELD_OUT_SHARE = 8000, 2000, 0.2
+# Iterations of a round.
+ROUND_ITERATIONS = 30
+# Rows over which the outer product is averaged.
+OUTER_ROWS = 2000
+# The power of M.
+POWER = 0.25
+# Directions of less than this share of the largest eigenvalue keep that share.
+SMALLEST_SHARE = 1e-12
+
+
+class LearnedMetric(NamedTuple):
+    """What the rounds came to.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (d,) or (d, d)
+        A of the best round.
+    kernel : Kernel
+        With the gamma of the best round.
+    losses : ndarray of shape (n_rounds + 1,)
+        Mean held-out loss of each round, that of A = I first.
+    """
+
+    scale: Array
+    kernel: Kernel
+    losses: Array
+
+
+def outputs(step: Step, X: Array) -> Array:
+    """F of rows less the origin."""
+    place, found = step.place, step.coefficients
+    if place.A is not None:
+        X = X * place.A.astype(X.dtype) if place.A.ndim == 1 else X @ place.A.astype(X.dtype)
+    K = kernel_values(place.kernel, X, place.Z.astype(X.dtype))
+    return np.asarray((K @ found.B.astype(X.dtype)).astype(np.float64) + found.b)
+
+
+def average_outer_product(step: Step, table: Table, weights: Array) -> Array:
+    """M in the coordinates of the table, over at most 2000 rows."""
+    place, B = step.place, step.coefficients.B
+    rows = np.arange(0, table.shape[0], max(1, table.shape[0] // OUTER_ROWS))
+    shares = weights[rows] / weights[rows].sum()
+    X = table.block(rows)
+    if place.A is not None:
+        U = X * place.A.astype(X.dtype) if place.A.ndim == 1 else X @ place.A.astype(X.dtype)
+    else:
+        U = X
+    K = kernel_values(place.kernel, U, place.Z.astype(U.dtype))
+    outer = np.zeros((place.Z.shape[1],) * 2)
+    for column in B.T:
+        weight = np.broadcast_to(column.astype(U.dtype), K.shape)
+        found = slopes(place, weight, K, U, wanted=(False, True)).U
+        gradients = np.asarray(found, dtype=np.float64)
+        outer += gradients.T @ (shares[:, None] * gradients)
+    if place.A is None:
+        return outer
+    if place.A.ndim == 1:
+        return np.asarray(outer * np.outer(place.A, place.A))
+    return np.asarray(place.A @ outer @ place.A.T)
+
+
+def principal_axes(table: Table, rank: int) -> Array:
+    """The leading principal axes of at most 5000 rows, (d, rank)."""
+    rows = table.block(np.arange(0, table.shape[0], max(1, table.shape[0] // 5000)))
+    centred = rows.astype(np.float64) - rows.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    return np.ascontiguousarray(axes[:, ::-1][:, :rank])
+
+
+def learn_metric(
+    problem: Problem, kernel: Kernel, form: str, n_vectors: int, n_rounds: int, rng: Any
+) -> LearnedMetric:
+    """Steps 1 to 3.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows, targets and loss; its table has no map.
+    kernel : Kernel
+        A kernel of distances.
+    form : {"diagonal", "full"}
+        Of the metric.
+    n_vectors : int
+        Vectors of the fits.
+    n_rounds : int
+        Rounds at most.
+    rng : RandomState
+        Draws rows.
+    """
+    fitted, held_out = _split(problem, rng)
+    table = fitted.table
+    scale = np.ones(table.shape[1]) if form == "diagonal" else np.eye(table.shape[1])
+    start = rng.permutation(table.shape[0])[:n_vectors]
+    best: tuple[Array, Kernel] = (scale, kernel)
+    losses: list[float] = []
+    for r in range(n_rounds + 1):
+        rows = Table(table.X, table.origin, table.dtype, scale)
+        plan = Plan(ROUND_ITERATIONS, 0.0, Free(gamma=isinstance(kernel, RBF)), rng)
+        place = Place(kernel, rows.block(start).astype(np.float64))
+        step = move(fitted._replace(table=rows), place, plan).best
+        losses.append(_held_out_loss(step, held_out, scale))
+        kernel = step.place.kernel
+        if losses[-1] <= min(losses):
+            best = (scale, kernel)
+        if r < n_rounds:
+            outer = average_outer_product(step, rows, fitted.weights)
+            scale = _rescaled(_sharpened(scale, outer), rows, scale)
+    return LearnedMetric(*best, np.array(losses))
+
+
+def _split(problem: Problem, rng: Any) -> tuple[Problem, Problem]:
+    """Some rows to fit and others to judge by."""
+    n = problem.table.shape[0]
+    order = rng.permutation(n)
+    n_held = max(1, min(HELD_OUT_ROWS, int(HELD_OUT_SHARE * n)))
+    fitted = order[n_held : n_held + FITTED_ROWS] if n > 1 else order
+    return problem.take(np.sort(fitted)), problem.take(np.sort(order[:n_held]))
+
+
+def _held_out_loss(step: Step, held_out: Problem, scale: Array) -> float:
+    """Mean loss on the rows held out."""
+    table = Table(held_out.table.X, held_out.table.origin, held_out.table.dtype, scale)
+    F = outputs(step, table.block(slice(0, table.shape[0])))
+    losses = held_out.loss.value(held_out.Y, F).reshape(len(F), -1).sum(axis=1)
+    return float(np.average(losses, weights=held_out.weights))
+
+
+def _sharpened(scale: Array, outer: Array) -> Array:
+    """A M^power."""
+    if scale.ndim == 1:
+        diagonal = np.maximum(outer.diagonal(), 0.0)
+        largest = float(diagonal.max(initial=0.0))
+        return scale * (diagonal / largest) ** POWER if largest > 0 else scale
+    values, axes = np.linalg.eigh(outer)
+    largest = float(values[-1])
+    if not largest > 0:
+        return scale
+    powers = np.maximum(values / largest, SMALLEST_SHARE) ** POWER
+    return np.asarray(scale @ ((axes * powers) @ axes.T))
+
+
+def _rescaled(scale: Array, rows: Table, before: Array) -> Array:
+    """The map, scaled so that the rows keep their total variance."""
+    few = np.arange(0, rows.shape[0], max(1, rows.shape[0] // OUTER_ROWS))
+    now = Table(rows.X[few], rows.origin, rows.dtype, scale).block(slice(None)).var(axis=0).sum()
+    kept = rows.block(few).var(axis=0).sum()
+    return np.asarray(scale * np.sqrt(float(kept) / float(now))) if now > 0 else before

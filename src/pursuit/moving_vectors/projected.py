@@ -1,0 +1,67 @@
+"""Kernel functions in learned coordinates: K(A'x, z_k)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from pursuit._typing import Array
+from pursuit.kernels import Kernel
+
+__all__ = ["ProjectedAtoms", "mapped"]
+
+
+def mapped(X: Any, scale: Array) -> Array:
+    """Rows through a linear map: x * scale, or x @ scale."""
+    if sparse.issparse(X):
+        wide = X.multiply(scale).tocsr() if scale.ndim == 1 else X @ scale
+        return np.asarray(wide.toarray() if sparse.issparse(wide) else wide)
+    return np.asarray(X * scale if scale.ndim == 1 else X @ scale)
+
+
+@dataclass(frozen=True)
+class ProjectedAtoms:
+    """Kernel functions of mapped rows.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel of all functions, of mapped rows.
+    scale : ndarray of shape (n_features,) or (n_features, rank)
+        The map, or its diagonal.
+    centres : ndarray of shape (n_atoms, rank)
+        Centres in the coordinates after the map.
+    """
+
+    kernel: Kernel
+    scale: Array
+    centres: Any
+
+    def __len__(self) -> int:
+        """Number of atoms."""
+        return int(self.centres.shape[0])
+
+    @property
+    def names(self) -> list[str]:
+        """The kernel, for each atom."""
+        return [f"{self.kernel} of mapped rows"] * len(self)
+
+    @property
+    def functions(self) -> Callable[[Any], Array]:
+        """Rows to the array of shape (n_rows, n_atoms); centres are prepared once."""
+        if not len(self):
+            return lambda X: np.empty((X.shape[0], 0))
+        kernel, prepared = self.kernel, self.kernel.prepare(self.centres)
+        return lambda X: kernel.evaluate(mapped(X, self.scale), prepared)
+
+    def take(self, indices: Array) -> ProjectedAtoms:
+        """Return the atoms at `indices`, in that order."""
+        return ProjectedAtoms(self.kernel, self.scale, self.centres[indices])
+
+    def subset(self, indices: Array) -> Callable[[Any], Array]:
+        """Return the functions of the atoms at `indices`."""
+        return self.take(indices).functions
