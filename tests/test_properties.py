@@ -31,6 +31,7 @@ from pursuit import (
     KernelMatchingPursuitClassifierCV,
     KernelMatchingPursuitRegressor,
     KernelMatchingPursuitRegressorCV,
+    KernelMetric,
     LocalGaussianDensity,
     ManifoldParzenDensity,
     ManifoldParzenDensityCV,
@@ -41,8 +42,11 @@ from pursuit import (
     RelevanceVectorClassifier,
     RelevanceVectorRegressor,
     SparseKernelCCA,
+    SparseKernelClassifier,
     SparseKernelPCA,
+    SparseKernelRegressor,
     SparseLargeMarginClassifier,
+    SparseOneClass,
 )
 
 EXAMPLES = int(os.environ.get("PURSUIT_EXAMPLES", "200"))
@@ -61,6 +65,7 @@ ESTIMATORS = [
     KernelMatchingPursuitClassifierCV(3, cv=2, gammas=[0.5]),
     KernelMatchingPursuitRegressor(3),
     KernelMatchingPursuitRegressorCV(3, cv=2, gammas=[0.5]),
+    KernelMetric(random_state=0),
     LocalGaussianDensity(3),
     ManifoldParzenDensity(2),
     ManifoldParzenDensityCV((2,)),
@@ -71,8 +76,11 @@ ESTIMATORS = [
     RelevanceVectorClassifier(3),
     RelevanceVectorRegressor(3),
     SparseKernelCCA(1, n_basis=3),
+    SparseKernelClassifier(3, max_iter=5, random_state=0),
     SparseKernelPCA(3),
+    SparseKernelRegressor(3, max_iter=5, random_state=0),
     SparseLargeMarginClassifier(2, tol=0.1, max_iter=10, random_state=0),
+    SparseOneClass(3, max_iter=5, random_state=0),
 ]
 
 KINDS = ("normal", "duplicates", "constant", "constant feature", "far clusters", "integers", "bool")

@@ -16,6 +16,7 @@ from pursuit._typing import Array
 
 __all__ = [
     "FLOATS",
+    "LARGEST_SINGLE",
     "Samples",
     "check_choice",
     "check_integer",
@@ -24,6 +25,7 @@ __all__ = [
     "check_weights",
     "class_weights",
     "class_codes",
+    "in_range",
     "read_data",
     "refuse_not_finite",
     "signed_targets",
@@ -32,6 +34,10 @@ __all__ = [
 
 # Rows keep these types; others are converted to float64.
 FLOATS = [np.float64, np.float32]
+# Between these absolute values squares, their sums and their ratios stay within double precision.
+LARGEST, SMALLEST = 1e100, 1e-100
+# Single precision holds the squares of values between these alone.
+LARGEST_SINGLE, SMALLEST_SINGLE = 1e15, 1e-15
 
 
 class Samples(NamedTuple):
@@ -64,6 +70,11 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
     -------
     X or (X, y)
         As `validate_data` gives them. A CSR matrix has each entry once (see `summed`).
+
+    Raises
+    ------
+    ValueError
+        If scikit-learn refuses the data, or their squares overflow or vanish (see `in_range`).
     """
     options = {"dtype": FLOATS} | options
     try:
@@ -73,8 +84,34 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
             raise
         raise ValueError(re.sub(r"\bX\b", name, str(error))) from error
     if isinstance(checked, tuple):
-        return summed(checked[0], name), *checked[1:]
-    return summed(checked, name)
+        return in_range(summed(checked[0], name), name), *checked[1:]
+    return in_range(summed(checked, name), name)
+
+
+def in_range(X: Any, name: str = "X") -> Any:
+    """Samples whose squares can be formed, in double precision where single is too short for them.
+
+    Raises
+    ------
+    ValueError
+        If the squares of the values overflow, or all vanish, in double precision too.
+    """
+    values = X.data if sparse.issparse(X) else X
+    if values.dtype.kind != "f" or not values.size:
+        return X
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name} has values as large as {largest:.3g}, whose squares overflow; rescale them"
+        )
+    if 0.0 < largest < SMALLEST:
+        raise ValueError(
+            f"{name} has no value above {largest:.3g}, so that all squares vanish; rescale them"
+        )
+    single = values.dtype == np.float32
+    if single and (largest > LARGEST_SINGLE or 0.0 < largest < SMALLEST_SINGLE):
+        return X.astype(np.float64)
+    return X
 
 
 def summed(X: Any, name: str = "X") -> Any:

@@ -526,8 +526,7 @@ class CrossEntropy(Loss):
 
     def gradient(self, Y: Array, F: Array) -> Array:
         """The vector p - e_y, with 1 - p_y as the sum of the other probabilities."""
-        rows, own = np.arange(len(F)), class_codes(Y)
-        gradient: Array = _probabilities(F)
+        rows, own, gradient = np.arange(len(F)), class_codes(Y), _probabilities(F)
         gradient[rows, own] = 0.0
         gradient[rows, own] = -gradient.sum(axis=1)
         return gradient

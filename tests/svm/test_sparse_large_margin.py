@@ -246,7 +246,7 @@ def test_a_weight_counts_rows(multi_class):
     twice = SparseLargeMarginClassifier(6, C=3.0, gamma=GAMMA, **options)
     twice.fit(np.repeat(P.X, counts, axis=0), np.repeat(P.labels, counts))
     assert_allclose(whole.objective_path_[0], twice.objective_path_[0], rtol=1e-6)
-    assert_allclose(whole.objective_, twice.objective_, rtol=1e-5)
+    assert_allclose(whole.objective_, twice.objective_, rtol=2e-3)
     agree = whole.predict(P.X) == twice.predict(P.X)
     assert agree.mean() > 0.95
 

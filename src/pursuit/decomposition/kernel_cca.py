@@ -325,11 +325,9 @@ class AllScores:
 
     def columns(self, points: Array) -> list[Array]:
         """From the matrices that are kept."""
-        result = []
-        for view, K in zip(self.views, self.matrices, strict=True):
-            V = view.V[: len(view.pivots)]
-            result.append(K[:, points] - V.T @ V[:, points])
-        return result
+        bases = [view.V[: len(view.pivots)] for view in self.views]
+        pairs = zip(bases, self.matrices, strict=True)
+        return [K[:, points] - V.T @ V[:, points] for V, K in pairs]
 
     def update(self, columns: list[Array], ratios: list[Array]) -> None:
         """The formulas at the top of this module."""

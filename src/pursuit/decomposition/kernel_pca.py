@@ -150,8 +150,7 @@ def bound_terms(residual_sums: Array, n_samples: int, norms: Array, delta: float
     """Corollary 1 for 1, 2, ... points; R is the largest K(x, x)."""
     n_samples = max(n_samples, 1)  # weights that sum to less than one sample leave no bound
     t = np.arange(1, min(len(residual_sums), n_samples - 1) + 1)
-    means = residual_sums[: len(t)] / (n_samples - t)
-    largest = float(norms.max(initial=0.0)) or 1.0
+    means, largest = residual_sums[: len(t)] / (n_samples - t), float(norms.max(initial=0.0)) or 1.0
     return compression_bound(means, n_samples, delta=delta, largest_loss=largest)
 
 

@@ -447,8 +447,7 @@ def _chunks(n_rows: int, n_centres: int) -> list[Any]:
     """Slices of rows, equally many for each thread."""
     most = max(16, min(CHUNK_ROWS, INNER_BYTES // (8 * n_centres)))
     threads = blocks.n_threads()
-    number = threads * max(1, -(-n_rows // (threads * most)))
-    size = -(-n_rows // number)
+    size = -(-n_rows // (threads * max(1, -(-n_rows // (threads * most)))))
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
@@ -612,5 +611,4 @@ def log_volumes(variances: Array, noise_variance: float, n_features: int) -> Arr
     d = variances.shape[-1]
     along = np.log(noise_variance + variances).sum(axis=-1)
     outside = (n_features - d) * np.log(noise_variance)
-    volumes: Array = n_features * np.log(2.0 * np.pi) + along + outside  # eq. 13.2
-    return volumes
+    return np.asarray(n_features * np.log(2.0 * np.pi) + along + outside)  # eq. 13.2

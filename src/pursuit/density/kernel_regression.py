@@ -165,5 +165,5 @@ class NadarayaWatsonRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = read_data(self, X, reset=False)
         models = [CovarianceModel(self.bandwidth_**2)]
-        means: Array = softmax_means(self.gaussians_, self.targets_, X, models)[0]
+        means = np.asarray(softmax_means(self.gaussians_, self.targets_, X, models)[0])
         return means[:, 0] if self._one_dimensional else means

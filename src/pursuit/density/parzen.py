@@ -302,9 +302,8 @@ class _Oriented(_Mixture):
         """So many neighbours, and the next one."""
         m = len(distinct.X)
         neighbors = nearest_indices(distinct, np.arange(m), min(n_neighbors + 1, m - 1))
-        return LeaveOneOutNeighbors(
-            neighbors, self._weights(distinct, neighbors), min(n_neighbors, m - 1)
-        )
+        weights = self._weights(distinct, neighbors)
+        return LeaveOneOutNeighbors(neighbors, weights, min(n_neighbors, m - 1))
 
     def _weights(self, distinct: DistinctRows, neighbors: Array) -> Array:
         """Weights of eq. 13.3: those of the rows, times the kernel."""

@@ -440,5 +440,4 @@ def _fold_losses(estimator: Any) -> Array | None:
     if not hasattr(estimator, "cv_loss_path_"):
         return None
     chosen = int(np.argmin(np.abs(np.asarray(estimator.gammas_) - estimator.gamma_)))
-    losses: Array = estimator.cv_loss_path_[chosen]
-    return losses
+    return np.asarray(estimator.cv_loss_path_[chosen])

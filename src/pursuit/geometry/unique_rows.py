@@ -13,7 +13,7 @@ from scipy import sparse
 
 from pursuit._typing import Array
 
-__all__ = ["DistinctRows", "distinct_rows", "equal_rows"]
+__all__ = ["DistinctRows", "distinct_rows", "equal_rows", "parted"]
 
 
 class DistinctRows(NamedTuple):
@@ -103,3 +103,12 @@ def _keys(X: Any) -> Array:
     for i, (start, stop) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
         keys[i] = rows.indices[start:stop].tobytes() + rows.data[start:stop].tobytes()
     return keys
+
+
+def parted(Z: Array, distance: float, rng: Any) -> Array:
+    """The vectors, those that equal an earlier one moved apart."""
+    repeated = np.ones(len(Z), dtype=bool)
+    repeated[np.unique(Z, axis=0, return_index=True)[1]] = False
+    Z = Z.copy()
+    Z[repeated] += distance * rng.normal(size=(int(repeated.sum()), Z.shape[1]))
+    return Z

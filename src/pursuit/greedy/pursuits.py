@@ -94,8 +94,7 @@ class Pursuit:
     def extend(self, n_steps: int) -> str | None:
         """Take up to `n_steps` more steps; return why it ended early, or None."""
         for _ in range(n_steps):
-            reason = self.step()
-            if reason:
+            if reason := self.step():
                 return reason
         return None
 

@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
+from pursuit.geometry.unique_rows import parted
 from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.kernels import RBF, Kernel, Laplacian
 from pursuit.optimize.variable_projection import (
@@ -162,15 +163,6 @@ def chosen_rows(kernel: Kernel, samples: Samples, n: int, rng: Any) -> Array:
     picks = candidates[np.array(search.pursuits[0].pivots, dtype=int)]
     others = rng.permutation(np.setdiff1d(np.arange(n_rows), picks))
     return np.concatenate([picks, others])[:n]
-
-
-def parted(Z: Array, distance: float, rng: Any) -> Array:
-    """The vectors, those that equal an earlier one moved apart."""
-    repeated = np.ones(len(Z), dtype=bool)
-    repeated[np.unique(Z, axis=0, return_index=True)[1]] = False
-    Z = Z.copy()
-    Z[repeated] += distance * rng.normal(size=(int(repeated.sum()), Z.shape[1]))
-    return Z
 
 
 def parts(n_rows: int, n_vectors: int) -> list[int]:

@@ -436,6 +436,8 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
 
     Parameters
     ----------
+    n_components : int, default=50
+        The budget: the number of vectors of the whole model.
     kernel : str or Kernel, default="rbf"
         ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
         ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
@@ -445,8 +447,6 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
     {coef0}
     kernel_params : mapping, default=None
         Refused: a callable has no derivative. Here so that all estimators take the same arguments.
-    n_components : int, default=50
-        The budget: the number of vectors of the whole model.
     C : float, default=10.0
         Price of the loss of a row of weight 1.
     loss : str or Loss, default="squared_error"
@@ -591,6 +591,8 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
 
     Parameters
     ----------
+    n_components : int, default=50
+        The budget: the number of vectors of the whole model.
     kernel : str or Kernel, default="rbf"
         ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
         ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
@@ -600,8 +602,6 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     {coef0}
     kernel_params : mapping, default=None
         Refused: a callable has no derivative. Here so that all estimators take the same arguments.
-    n_components : int, default=50
-        The budget: the number of vectors of the whole model.
     C : float, default=10.0
         Price of the loss of a row of weight 1.
     loss : str or Loss, default="squared_error"

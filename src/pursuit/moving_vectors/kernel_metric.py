@@ -8,16 +8,16 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import (
-    FLOATS,
     Samples,
     check_choice,
     check_integer,
     check_real,
     check_weights,
+    read_data,
     signed_targets,
 )
 from pursuit.base.docstrings import with_entries
@@ -167,7 +167,7 @@ class KernelMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelPara
 
     def _samples(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Rows of positive weight, with labels as signs and numbers in their deviations."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, multi_output=True)
+        X, y = read_data(self, X, y, accept_sparse="csr", multi_output=True)
         weights = check_weights(sample_weight, X.shape[0])
         if type_of_target(y) in ("binary", "multiclass") and y.ndim == 1:
             classes, codes = np.unique(y, return_inverse=True)
@@ -212,5 +212,5 @@ class KernelMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelPara
             ``X @ metric_``.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        rows = read_data(self, X, reset=False, accept_sparse="csr")
         return mapped(rows, self._scale.astype(rows.dtype))

@@ -7,10 +7,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from pursuit._typing import Array
-from pursuit._validation import FLOATS, Samples, check_integer, check_real, check_weights
+from pursuit._validation import Samples, check_integer, check_real, check_weights, read_data
 from pursuit.base.docstrings import with_entries
 from pursuit.base.estimators import ExpansionEstimator
 from pursuit.base.parameters import KernelParameters, constructor, positional
@@ -38,6 +37,8 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
 
     Parameters
     ----------
+    n_components : int, default=20
+        The budget: the number of vectors.
     kernel : str or Kernel, default="rbf"
         As in `SparseKernelClassifier`.
     {gamma}
@@ -45,8 +46,6 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
     {coef0}
     kernel_params : mapping, default=None
         Refused: a callable has no derivative. Here so that all estimators take the same arguments.
-    n_components : int, default=20
-        The budget: the number of vectors.
     C : float, default=1.0
         Price of the loss of a row of weight 1: the larger, the closer f is to 1 at all rows, and
         the more it falls off outside them.
@@ -159,7 +158,7 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Checked rows, the target 1, weights."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        X = read_data(self, X, accept_sparse="csr")
         return Samples(X, np.ones((X.shape[0], 1)), check_weights(sample_weight, X.shape[0]))
 
     def score_samples(self, X: Any) -> Array:

@@ -239,8 +239,7 @@ def hull_distances(local: LocalRows, k: int) -> Array:
     gram = local.gram(k, np.float64)  # (P) is no convex program where products are rounded more
     to_query = gram[:, :-1, -1]
     seen = gram[:, :-1, :-1] - to_query[:, :, None] - to_query[:, None, :] + gram[:, -1:, -1:]
-    distances: Array = nearest_in_hull(seen).squared_distances[None]
-    return distances
+    return np.asarray(nearest_in_hull(seen).squared_distances[None])
 
 
 def settled(distances: Array, centroids: Array, rounding: float) -> Array:

@@ -239,11 +239,9 @@ class _Interior:
 
     def _damped_factor(self) -> Array:
         """Cholesky factor of the Hessian with the pull of the bounds on its diagonal."""
-        damped = self.hessian.copy()
-        damped[np.diag_indices_from(damped)] += (
-            self.lower_multipliers / self.lower_slack + self.upper_multipliers / self.upper_slack
-        )
-        return _factor(damped)
+        lower = self.lower_multipliers / self.lower_slack
+        upper = self.upper_multipliers / self.upper_slack
+        return _factor(self.hessian + np.diag(lower + upper))
 
     def _towards(
         self, factor: Array, target: float, low: Array, high: Array

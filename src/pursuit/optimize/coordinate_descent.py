@@ -349,11 +349,9 @@ class _Driver:
 
     def _moving(self, beta: Array, gradient: Array) -> Array:
         """Coordinates whose slope does not hold them at a bound."""
-        problem = self.problem
-        held = ((beta <= problem.lower) & (gradient >= 0.0)) | (
-            (beta >= problem.upper) & (gradient <= 0.0)
-        )
-        return ~held
+        falls = (beta > self.problem.lower) | (gradient < 0.0)
+        rises = (beta < self.problem.upper) | (gradient > 0.0)
+        return np.asarray(falls & rises)
 
 
 def sweep(problem: Problem, point: Point, order: Array, rate: float | None = None) -> Point:

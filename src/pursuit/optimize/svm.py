@@ -216,8 +216,7 @@ def _first_point(u: Array, y: Array, size: int) -> _Point:
     """Alpha inside its bounds with sum alpha y = 0; w = 0 and b = 0, so that s - t = -1."""
     positive, negative = float(u[y > 0].sum()), float(u[y < 0].sum())
     shares = np.where(y > 0, 1.0 / positive, 1.0 / negative) * min(positive, negative)
-    alpha = 0.5 * u * shares
-    dual_slack = np.repeat([[1.0], [2.0]], len(u), axis=1)
+    alpha, dual_slack = 0.5 * u * shares, np.repeat([[1.0], [2.0]], len(u), axis=1)
     return _Point(np.stack([alpha, u - alpha]), dual_slack, np.zeros(size))
 
 

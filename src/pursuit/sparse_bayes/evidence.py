@@ -387,8 +387,6 @@ def _gain(s: Array, q: Array) -> Array:
 def _ranked(gains: Array, tol: float) -> Array:
     """Indices of gains above `tol`, largest first, the lowest index first among ties."""
     promising = np.flatnonzero(gains > tol)
-    if not len(promising):
-        return promising
     # Equal up to rounding: rounded to few digits before they are compared.
     levels = np.round(np.log(gains[promising]) / TIE)
     return promising[np.lexsort((promising, -levels))]

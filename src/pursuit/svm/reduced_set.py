@@ -120,8 +120,7 @@ def support_vectors(kernel: Kernel, samples: Samples, C: float) -> tuple[Array, 
 
 def _gram(kernel: Kernel, X: Any) -> Array:
     """K(X, X), block by block."""
-    n, prepared = X.shape[0], kernel.prepare(X)
-    gram = np.empty((n, n))
+    n, prepared, gram = X.shape[0], kernel.prepare(X), np.empty((X.shape[0], X.shape[0]))
     for rows in blocks.row_blocks(n, 16.0 * n):
         gram[rows] = blocks.evaluate(lambda part: kernel.evaluate(part, prepared), X[rows], n)
     return gram

@@ -57,6 +57,7 @@ from scipy.optimize import minimize
 from sklearn.utils.extmath import row_norms
 
 from pursuit._typing import Array
+from pursuit._validation import LARGEST_SINGLE
 from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import RBF, CosinePolynomial, Kernel, Polynomial, Sigmoid
 from pursuit.linalg import blocks
@@ -434,7 +435,9 @@ class _GaussianRows:
         self.origin = np.zeros(X.shape[1]) if sparse.issparse(X) else np.median(X, axis=0)
         self.rows = X if sparse.issparse(X) else X - self.origin
         self.squared = row_norms(self.rows, squared=True)
-        self._single = self.rows.astype(np.float32)
+        values = self.rows.data if sparse.issparse(self.rows) else self.rows
+        fits = np.abs(values).max(initial=0.0) < LARGEST_SINGLE
+        self._single = self.rows.astype(np.float32) if fits else self.rows
 
     def column(self, z: Array) -> Array:
         """K(x_i, z) of every row."""

@@ -62,6 +62,7 @@ from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.geometry.unique_rows import parted
 from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
@@ -376,7 +377,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
             draw = _random_rows if self.init == "random" else _cluster_centres
             found = [[draw(samples, n, rng) for _ in range(self.n_init)] for n in budgets]
         unit = APART * _spread(samples)
-        return [[_parted(Z, unit, rng) for Z in starts] for starts in found]
+        return [[parted(Z, unit, rng) for Z in starts] for starts in found]
 
     def _given(self, X: Any, budgets: list[int]) -> list[Array]:
         """The vectors that the user gives, dealt to the bases."""
@@ -481,12 +482,3 @@ def _chosen_rows(
         Z = _dense(samples.X[candidates[np.array(pursuit.pivots, dtype=int)]])
         found.append(np.vstack([Z, _random_rows(samples, budget - len(Z), rng)]))
     return found
-
-
-def _parted(Z: Array, distance: float, rng: np.random.RandomState) -> Array:
-    """The vectors, those that equal an earlier one moved apart."""
-    repeated = np.ones(len(Z), dtype=bool)
-    repeated[np.unique(Z, axis=0, return_index=True)[1]] = False
-    Z = Z.copy()
-    Z[repeated] += distance * rng.normal(size=(int(repeated.sum()), Z.shape[1]))
-    return Z
