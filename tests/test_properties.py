@@ -172,7 +172,7 @@ def fitted(model, X, labels, numbers, weights):
     """Fit on what the estimator takes for targets."""
     if is_classifier(model):
         targets = (labels,)
-    elif is_regressor(model):
+    elif is_regressor(model) or isinstance(model, KernelMetric):
         targets = (numbers,)
     elif isinstance(model, SparseKernelCCA):
         targets = (numbers[:, None],)
@@ -204,8 +204,6 @@ def test_finite_answers_or_one_clear_error(estimator):
         model = clone(estimator)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            # scikit-learn adds all numbers up to see whether any is infinite.
-            warnings.filterwarnings("ignore", "invalid value", RuntimeWarning, "sklearn")
             try:
                 fitted(model, X, labels, numbers, weights)
                 given = answers(model, X, numbers[:, None])

@@ -34,8 +34,8 @@ __all__ = [
 
 # Rows keep these types; others are converted to float64.
 FLOATS = [np.float64, np.float32]
-# Between these absolute values squares, their sums and their ratios stay within double precision.
-LARGEST, SMALLEST = 1e100, 1e-100
+# Between these absolute values squares, and sums of many of them, stay within double precision.
+LARGEST, SMALLEST = 1e152, 1e-152
 # Single precision holds the squares of values between these alone.
 LARGEST_SINGLE, SMALLEST_SINGLE = 1e15, 1e-15
 
@@ -74,33 +74,47 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
     Raises
     ------
     ValueError
-        If scikit-learn refuses the data, or their squares overflow or vanish (see `in_range`).
+        If scikit-learn refuses the data, or a fit's squares overflow or vanish (see `in_range`).
     """
     options = {"dtype": FLOATS} | options
+    fits = options.get("reset", True)
     try:
-        checked = validate_data(estimator, *data, **options)
+        with np.errstate(invalid="ignore"):  # inf - inf, where infinite values are looked for
+            checked = validate_data(estimator, *data, **options)
     except ValueError as error:
         if name == "X":
             raise
         raise ValueError(re.sub(r"\bX\b", name, str(error))) from error
     if isinstance(checked, tuple):
-        return in_range(summed(checked[0], name), name), *checked[1:]
-    return in_range(summed(checked, name), name)
+        return in_range(summed(checked[0], name), name, fits=fits), *checked[1:]
+    return in_range(summed(checked, name), name, fits=fits)
 
 
-def in_range(X: Any, name: str = "X") -> Any:
+def in_range(X: Any, name: str, *, fits: bool) -> Any:
     """Samples whose squares can be formed, in double precision where single is too short for them.
+
+    Queries (`fits` is False) may lie as far away as they like: all kernels vanish there.
 
     Raises
     ------
     ValueError
-        If the squares of the values overflow, or all vanish, in double precision too.
+        If the squares of training samples overflow, or all vanish, in double precision too.
     """
-    values = X.data if sparse.issparse(X) else X
+    values = X.data if sparse.issparse(X) else np.asarray(X)
     if values.dtype.kind != "f" or not values.size:
         return X
     largest = max(float(values.max()), -float(values.min()))
-    if largest > LARGEST:
+    if fits:
+        _check_squares(largest, name)
+    single = values.dtype == np.float32
+    if single and (largest > LARGEST_SINGLE or 0.0 < largest < SMALLEST_SINGLE):
+        return X.astype(np.float64)
+    return X
+
+
+def _check_squares(largest: float, name: str) -> None:
+    """Refuse samples whose squares overflow or vanish."""
+    if LARGEST < largest < np.inf:
         raise ValueError(
             f"{name} has values as large as {largest:.3g}, whose squares overflow; rescale them"
         )
@@ -108,10 +122,6 @@ def in_range(X: Any, name: str = "X") -> Any:
         raise ValueError(
             f"{name} has no value above {largest:.3g}, so that all squares vanish; rescale them"
         )
-    single = values.dtype == np.float32
-    if single and (largest > LARGEST_SINGLE or 0.0 < largest < SMALLEST_SINGLE):
-        return X.astype(np.float64)
-    return X
 
 
 def summed(X: Any, name: str = "X") -> Any:

@@ -139,12 +139,12 @@ def _refitted_terms(
         own = X[rows].astype(np.float64)
         differences = X[around.neighbors[rows]] - own[:, None]
         gram = differences @ differences.transpose(0, 2, 1)
-        variances, squares = _refit(gram, scales(around.weights[rows][:, others]), others, d)
+        variances, projections = _refit(gram, scales(around.weights[rows][:, others]), others, d)
         distances = np.diagonal(gram, axis1=1, axis2=2)[:, :k]
         weights = np.log(gaussians.weights[rows, None])
         for s, (noise, n_components) in enumerate(models):
-            v, t = variances[..., :n_components], squares[..., :n_components]
-            form = (distances - (t / (noise + v)).sum(axis=2)) / noise
+            v, t = variances[..., :n_components], projections[..., :n_components]
+            form = (distances - ((t / np.sqrt(noise + v)) ** 2).sum(axis=2)) / noise
             form = np.maximum(form, distances / (noise + v.max(axis=2, initial=0.0)))
             terms[s, rows] = weights - 0.5 * (form + log_volumes(v, noise, X.shape[1]))
 
@@ -153,7 +153,7 @@ def _refitted_terms(
 
 
 def _refit(gram: Array, scale: Array, others: Array, d: int) -> tuple[Array, Array]:
-    """s_j^2 and t_j^2 of each centre without each of its neighbours, (n_block, k, d)."""
+    """s_j^2 and t_j of each centre without each of its neighbours, (n_block, k, d)."""
     k = len(others)
     if not d:
         none = np.zeros((len(gram), k, 0))
@@ -164,7 +164,7 @@ def _refit(gram: Array, scale: Array, others: Array, d: int) -> tuple[Array, Arr
     values, vectors = np.linalg.eigh(small)
     across = gram[:, others, np.arange(k)[:, None]] * scale
     projections = (across[..., None, :] @ vectors)[..., 0, :]
-    return np.maximum(values[..., ::-1][..., :d], 0.0), projections[..., ::-1][..., :d] ** 2
+    return np.maximum(values[..., ::-1][..., :d], 0.0), projections[..., ::-1][..., :d]
 
 
 def best_bandwidth(gaussians: Gaussians, start: float) -> float:

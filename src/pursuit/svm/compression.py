@@ -34,7 +34,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from pursuit._typing import Array
-from pursuit._validation import check_choice, check_integer, check_real, check_weights, summed
+from pursuit._validation import (
+    check_choice,
+    check_integer,
+    check_real,
+    check_weights,
+    in_range,
+    summed,
+)
 from pursuit._warnings import warn
 from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor, squeeze_binary
 from pursuit.base.parameters import constructor, positional
@@ -186,7 +193,9 @@ class _Compressed(ExpansionEstimator):
                 X, weights = _rows(X, used), weights[used]
                 y = None if y is None else np.asarray(y)[used]
             arguments["sample_weight"] = sample_weight = weights
-        original.fit(X, y, **arguments)
+        in_range(X, "X", fits=True)
+        with np.errstate(over="ignore", invalid="ignore"):  # of the variance, under gamma="scale"
+            original.fit(X, y, **arguments)
         machine = read_kernel_model(original)
         if not isinstance(self, _CLASSES[machine.task]):
             raise ValueError(f"estimator: {type(original).__name__} is a {machine.task}")
