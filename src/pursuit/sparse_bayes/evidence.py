@@ -71,7 +71,8 @@ For numbers a second climb may follow. The first one starts with sigma^2 = the v
 targets. Where functions are so alike that one alone explains next to nothing, it ends there. If it
 has left more than a tenth of the variance, another machine starts with a hundredth, adds functions
 before it estimates sigma^2 anew, twice as many as the first one has and ten more at most, and then
-goes on as the first one did. The one with the higher marginal likelihood is kept.
+goes on as the first one did. The second is kept if its log marginal likelihood is higher by more
+than ``tol``.
 
 Step 3 ends, too, where a model has ten functions, and the last ten additions, with all steps
 since, have raised the log marginal likelihood by less than ten: every function has a precision of
@@ -634,4 +635,5 @@ def maximise_evidence(
     other.run(max_iter, noise_last=True)
     other.most = machine.most
     second = other.run(max_iter)
-    return (other, second) if other.path[-1] > machine.path[-1] else (machine, reason)
+    higher = other.path[-1] > machine.path[-1] + machine.tol
+    return (other, second) if higher else (machine, reason)
