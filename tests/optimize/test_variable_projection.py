@@ -5,17 +5,9 @@ from numpy.testing import assert_allclose
 
 from pursuit import losses
 from pursuit.kernels import RBF, CosinePolynomial, Laplacian, Polynomial
+from pursuit.optimize.kernel_blocks import Place, Table, homogeneous, kernel_values
 from pursuit.optimize.svm_on_vectors import solve_on_vectors
-from pursuit.optimize.variable_projection import (
-    Free,
-    Hinge,
-    Place,
-    Problem,
-    Table,
-    descend,
-    energy,
-    kernel_values,
-)
+from pursuit.optimize.variable_projection import Free, Hinge, Problem, descend, energy
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3)) + [3.0, -1.0, 0.0]
@@ -170,8 +162,17 @@ def test_single_precision_and_memory_change_rounding_only():
     assert_allclose(small.Z, exact.Z, rtol=1e-8)
 
 
+def test_equal_weights_are_a_case_of_any_weights():
+    equal = problem()._replace(weights=np.full(40, 3.0))
+    nearly = equal._replace(weights=np.append(np.full(39, 3.0), 3.0 * (1 + 1e-12)))
+    one, other = (energy(given, Place(KERNEL, Z)) for given in (equal, nearly))
+    assert_allclose(one.value, other.value, rtol=1e-10)
+    assert_allclose(one.coefficients.B, other.coefficients.B, rtol=1e-7)
+
+
 def test_small_gaussians_are_zero():
-    far = kernel_values(RBF(1.0), np.array([[0.0], [100.0]], np.float32), np.zeros((1, 1), "f4"))
+    rows = homogeneous(np.array([[0.0], [100.0]], np.float32))
+    far = kernel_values(RBF(1.0), rows, np.zeros((1, 1), "f4"))
     assert far.ravel().tolist() == [1.0, 0.0]
 
 

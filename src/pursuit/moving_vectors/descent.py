@@ -26,14 +26,13 @@ from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.geometry.unique_rows import parted
 from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.kernels import RBF, Kernel, Laplacian
+from pursuit.optimize.kernel_blocks import Place, Table, through
 from pursuit.optimize.variable_projection import (
     Descent,
     Free,
     Hinge,
-    Place,
     Problem,
     Step,
-    Table,
     descend,
 )
 
@@ -56,7 +55,7 @@ FIRST_PART, LATER_PARTS, ROWS_A_VECTOR = 2000, (10_000, 50_000), 8
 PART_ITERATIONS = 40
 # Of the iterations on a Gaussian of many features, this share is spent on the principal axes that
 # hold this share of the variance, found from so many rows, where so much work (n N d) is at stake.
-REDUCED_SHARE, REDUCED_VARIANCE, AXES_ROWS, REDUCED_WORK = 0.75, 0.97, 3000, 1e8
+REDUCED_SHARE, REDUCED_VARIANCE, AXES_ROWS, REDUCED_WORK = 0.9, 0.97, 3000, 1e8
 # A vector is dead if it moves the outputs by less than this share of what vectors do on average.
 DEAD = 1e-6
 # Problems of less work than this, n N d, are solved in float64.
@@ -261,8 +260,7 @@ def revived(problem: Problem, step: Step) -> Place:
         return place
     few = np.arange(0, problem.table.shape[0], max(1, problem.table.shape[0] // 2000))
     rows = problem.table.block(few).astype(np.float64)
-    if place.A is not None:
-        rows = rows * place.A if place.A.ndim == 1 else rows @ place.A
+    rows = through(rows, place.A)
     moved = (place.kernel(rows, place.Z) ** 2).sum(axis=0) * (B**2).sum(axis=1)
     dead = np.flatnonzero(moved < DEAD * moved.mean())
     if not len(dead):

@@ -36,14 +36,13 @@ from pursuit.moving_vectors.descent import (
 )
 from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
 from pursuit.moving_vectors.projected import ProjectedAtoms, mapped
+from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.variable_projection import (
     Descent,
     Free,
     Hinge,
-    Place,
     Problem,
     Step,
-    Table,
     energy,
 )
 
@@ -114,7 +113,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
     validation_fraction: float = 0.1
     n_iter_no_change: int = 5
     scoring: Any = None
-    max_iter: int = 80
+    max_iter: int = 50
     tol: float = 1e-4
     warm_start: bool = False
     random_state: Any = None
@@ -477,9 +476,9 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         without a better one.
     scoring : str or callable, default=None
         What early stopping holds against the held-out rows, as in scikit-learn. None: ``score``.
-    max_iter : int, default=80
+    max_iter : int, default=50
         Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
-        rows, up to 40 on each growing part of them come first; with many features, three in four
+        rows, up to 40 on each growing part of them come first; with many features, nine in ten
         take place on the leading principal axes, where nothing is held out.
     tol : float, default=1e-4
         The iteration ends where the energy falls by no more than this share an iteration, on
@@ -631,9 +630,9 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
         without a better one.
     scoring : str or callable, default=None
         What early stopping holds against the held-out rows, as in scikit-learn. None: ``score``.
-    max_iter : int, default=80
+    max_iter : int, default=50
         Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
-        rows, up to 40 on each growing part of them come first; with many features, three in four
+        rows, up to 40 on each growing part of them come first; with many features, nine in ten
         take place on the leading principal axes, where nothing is held out.
     tol : float, default=1e-4
         The iteration ends where the energy falls by no more than this share an iteration, on

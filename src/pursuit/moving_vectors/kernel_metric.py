@@ -27,7 +27,8 @@ from pursuit.losses import SquaredError
 from pursuit.moving_vectors.descent import Plan, move, origin, precision, shift_invariant
 from pursuit.moving_vectors.metric import learn_metric, principal_axes
 from pursuit.moving_vectors.projected import mapped
-from pursuit.optimize.variable_projection import Free, Place, Problem, Table
+from pursuit.optimize.kernel_blocks import Place, Table
+from pursuit.optimize.variable_projection import Free, Problem
 
 __all__ = ["KernelMetric"]
 

@@ -33,15 +33,15 @@ import numpy as np
 from pursuit._typing import Array
 from pursuit.kernels import RBF, Kernel
 from pursuit.moving_vectors.descent import Plan, move
-from pursuit.optimize.variable_projection import (
-    Free,
+from pursuit.optimize.kernel_blocks import (
     Place,
-    Problem,
-    Step,
     Table,
+    homogeneous,
     kernel_values,
     slopes,
+    through,
 )
+from pursuit.optimize.variable_projection import Free, Problem, Step
 
 __all__ = ["LearnedMetric", "average_outer_product", "learn_metric", "outputs", "principal_axes"]
 
@@ -78,9 +78,8 @@ class LearnedMetric(NamedTuple):
 def outputs(step: Step, X: Array) -> Array:
     """F of rows less the origin."""
     place, found = step.place, step.coefficients
-    if place.A is not None:
-        X = X * place.A.astype(X.dtype) if place.A.ndim == 1 else X @ place.A.astype(X.dtype)
-    K = kernel_values(place.kernel, X, place.Z.astype(X.dtype))
+    H = homogeneous(through(X, place.A))
+    K = kernel_values(place.kernel, H, place.Z.astype(X.dtype))
     return np.asarray((K @ found.B.astype(X.dtype)).astype(np.float64) + found.b)
 
 
@@ -89,18 +88,13 @@ def average_outer_product(step: Step, table: Table, weights: Array) -> Array:
     place, B = step.place, step.coefficients.B
     rows = np.arange(0, table.shape[0], max(1, table.shape[0] // OUTER_ROWS))
     shares = weights[rows] / weights[rows].sum()
-    X = table.block(rows)
-    if place.A is not None:
-        U = X * place.A.astype(X.dtype) if place.A.ndim == 1 else X @ place.A.astype(X.dtype)
-    else:
-        U = X
-    K = kernel_values(place.kernel, U, place.Z.astype(U.dtype))
-    outer = np.zeros((place.Z.shape[1],) * 2)
+    H = homogeneous(through(table.block(rows), place.A))
+    K = kernel_values(place.kernel, H, place.Z.astype(H.dtype))
+    outer, root = np.zeros((place.Z.shape[1],) * 2), np.sqrt(shares).astype(H.dtype)[:, None]
     for column in B.T:
-        weight = np.broadcast_to(column.astype(U.dtype), K.shape)
-        found = slopes(place, weight, K, U, wanted=(False, True)).U
-        gradients = np.asarray(found, dtype=np.float64)
-        outer += gradients.T @ (shares[:, None] * gradients)
+        weight = np.broadcast_to(column.astype(H.dtype), K.shape)
+        gradients = root * slopes(place, weight, K, H, wanted=(False, True)).U
+        outer += gradients.T @ gradients
     if place.A is None:
         return outer
     if place.A.ndim == 1:

@@ -18,7 +18,8 @@ from pursuit.expansion.expansion import KernelExpansion
 from pursuit.kernels import is_precomputed
 from pursuit.losses import SquaredHinge
 from pursuit.moving_vectors.descent import Plan, move, origin, precision
-from pursuit.optimize.variable_projection import Free, Place, Problem, Table
+from pursuit.optimize.kernel_blocks import Place, Table
+from pursuit.optimize.variable_projection import Free, Problem
 
 __all__ = ["SparseOneClass"]
 

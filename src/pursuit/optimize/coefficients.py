@@ -14,7 +14,8 @@ B, b         ``B``, ``b``    (N, T), (T,)
 w            ``weights``     (n,) C times the sample weights
 ===========  ==============  =============================================================
 
-Squared error: one Gram matrix K'WK, in float64, serves all outputs:
+Squared error: one Gram matrix K'WK serves all outputs, its sums over a block of rows in the type of
+the values, those over blocks in float64:
 
     (K_z + 2 K'WK) B = 2 K'WY,    rows and targets less their weighted means if b is free.
 
@@ -31,7 +32,7 @@ Cost: n N^2 for each Gram matrix, 4 n N T for each product; nothing of n N numbe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -39,8 +40,9 @@ from scipy.linalg import lapack
 from pursuit._typing import Array
 from pursuit.linalg.factor import add_gram, gram_zeros, mirror
 from pursuit.losses import Loss, ResidualLoss, SquaredError
+from pursuit.optimize.kernel_blocks import BlockValues, Room
 
-__all__ = ["Coefficients", "Curvature", "Room", "Targets", "Values", "best_coefficients"]
+__all__ = ["Coefficients", "Curvature", "Targets", "best_coefficients"]
 
 # Newton steps at most, halvings of a step, and iterations of conjugate gradients.
 MOST_STEPS, MOST_HALVINGS, MOST_PRODUCTS = 60, 30, 60
@@ -54,34 +56,6 @@ STALE = 8
 NEGLIGIBLE = 1e-3
 # A step shorter than this calls for chords.
 SHORT = 0.25
-
-
-class Room:
-    """Arrays by name, made once and used again while they are large enough."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, Array] = {}
-
-    def __call__(self, name: str, shape: tuple[int, int], dtype: Any) -> Array:
-        """An array of this shape, whose entries are anything."""
-        size = shape[0] * shape[1]
-        held = self._held.get(name)
-        if held is None or held.size < size or held.dtype != dtype:
-            held = self._held[name] = np.empty(size, dtype)
-        return held[:size].reshape(shape)
-
-
-class Values(Protocol):
-    """Kernel values of rows and vectors, read in blocks."""
-
-    n_rows: int
-    n_vectors: int
-
-    def sum(self, task: Callable[[slice, Array, Room], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Sums over all blocks of what `task` returns for a block's rows and values."""
-
-    def each(self, task: Callable[[slice, Array, Room], None]) -> None:
-        """Call `task` for each block."""
 
 
 class Curvature(NamedTuple):
@@ -122,13 +96,13 @@ class Targets(NamedTuple):
 
 
 def best_coefficients(
-    values: Values, gram: Array, targets: Targets, start: Coefficients | None, tol: float
+    values: BlockValues, gram: Array, targets: Targets, start: Coefficients | None, tol: float
 ) -> Coefficients:
     """Minimise J.
 
     Parameters
     ----------
-    values : Values
+    values : BlockValues
         K.
     gram : ndarray of shape (N, N)
         K_z.
@@ -144,7 +118,7 @@ def best_coefficients(
     return _Newton(values, gram, targets, start).run(tol)
 
 
-def _least_squares(values: Values, gram: Array, targets: Targets) -> Coefficients:
+def _least_squares(values: BlockValues, gram: Array, targets: Targets) -> Coefficients:
     """The linear system of the squared error."""
     Y, weights, _, intercept = targets
     total = float(weights.sum())
@@ -152,17 +126,19 @@ def _least_squares(values: Values, gram: Array, targets: Targets) -> Coefficient
     centred = Y - mean
     weighted = weights[:, None] * centred
 
-    def statistics(rows: slice, block: Array, room: Room) -> tuple[Array, Array, Array]:
-        wide = room("wide", block.shape, np.float64)
-        wide[:] = block
-        cross, level = wide.T @ weighted[rows], wide.T @ weights[rows]
-        wide *= np.sqrt(weights[rows])[:, None]
-        square = gram_zeros(gram.shape)
-        add_gram(square, wide)
-        return square, cross, level
+    dtype = values.table.dtype
+    root = None if (weights == weights[0]).all() else np.sqrt(weights).astype(dtype)
+    right = np.hstack([weighted, weights[:, None]]).astype(dtype)
 
-    square, cross, level = values.sum(statistics)
-    mirror(square)
+    def statistics(rows: slice, block: Array, room: Room) -> tuple[Array, Array]:
+        if root is None:
+            return block.T @ block, block.T @ right[rows]
+        wide = np.multiply(block, root[rows, None], out=room("wide", block.shape, dtype))
+        return wide.T @ wide, block.T @ right[rows]
+
+    square, cross = values.sum(statistics)
+    square *= weights[0] if root is None else 1.0
+    cross, level = cross[:, :-1], cross[:, -1]
     if intercept:
         square -= np.outer(level, level / total)
     B = _solve(_factor(gram + 2.0 * square), 2.0 * cross)
@@ -174,7 +150,7 @@ class _Newton:
     """Newton's method from a start; the point is B over b, (N + 1, T)."""
 
     def __init__(
-        self, values: Values, gram: Array, targets: Targets, start: Coefficients | None
+        self, values: BlockValues, gram: Array, targets: Targets, start: Coefficients | None
     ) -> None:
         self.values, self.gram = values, gram
         self.Y, self.weights, self.loss, self.intercept = targets
@@ -219,7 +195,7 @@ class _Newton:
         """K'G over the sums of G, which are zero where b is not free."""
 
         def pull(rows: slice, block: Array, room: Room) -> tuple[Array]:
-            return ((block.T @ G[rows].astype(block.dtype)).astype(np.float64),)
+            return (block.T @ G[rows].astype(block.dtype),)
 
         (cross,) = self.values.sum(pull)
         return np.vstack([cross, self.intercept * G.sum(axis=0)])
