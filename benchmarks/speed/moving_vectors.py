@@ -150,19 +150,35 @@ def covertype(report):
     report.check("covertype, 400 vectors: seconds", figures[1], at_most=60)
 
 
+def chosen(candidates, X, y):
+    """The settings whose model, fitted to four rows in five, errs least on the fifth ones."""
+    held = np.arange(len(X)) % 5 == 0
+    scores = [
+        make(**options).fit(X[~held], y[~held]).score(X[held], y[held])
+        for make, options in candidates
+    ]
+    return candidates[int(np.argmax(scores))][1]
+
+
 def mnist(report):
-    """Line 3."""
+    """Line 3; gamma is chosen on held-out rows of the training part, for SVC (and its C) on 10 000."""
     train, test = pixels("train"), pixels("test")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    rows, found = [], {}
-    for n, max_iter in ((500, 50), (50, 50)):
-        model = SparseKernelClassifier(n, gamma=MNIST_GAMMA, max_iter=max_iter, random_state=0)
+    gammas, rows, found = (MNIST_GAMMA, 0.02, 0.03), [], {}
+    for n in (500, 50):
+        grid = [{"n_components": n, "gamma": gamma, "random_state": 0} for gamma in gammas]
+        options = chosen([(SparseKernelClassifier, each) for each in grid], *train)
+        model = SparseKernelClassifier(**options)
         found[n] = measured(model, train, test)
-        rows.append(line("moved", n, [found[n]], model.n_iter_))
+        name = f"moved, gamma = {options['gamma']:.3g}"
+        rows.append(line(name, n, [found[n]], model.n_iter_))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    machine = SVC(gamma=0.02, C=10, cache_size=1000)
+    grid = [{"gamma": gamma, "C": C} for gamma in gammas for C in (3, 10, 30)]
+    options = chosen([(SVC, each) for each in grid], *(part[:10_000] for part in train))
+    machine = SVC(**options, cache_size=1000)
     svc = measured(machine, train, test)
-    rows.append(line("SVC, gamma = 0.02, C = 10", len(machine.support_), [svc]))
+    name = f"SVC, gamma = {options['gamma']:.3g}, C = {options['C']}"
+    rows.append(line(name, len(machine.support_), [svc]))
     report.table(HEADER, rows, "MNIST, 60 000 rows")
     report.check("MNIST, 500 vectors: error", found[500][0], at_most=1.9)
     report.check("MNIST, 500 vectors: seconds", found[500][1], at_most=150)

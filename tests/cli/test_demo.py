@@ -43,8 +43,12 @@ def test_all_rows_of_matching_pursuit_are_cuts_of_the_written_model(tmp_path):
     assert (tmp_path / "out" / "digits.pursuit").stat().st_size == ours[-1].n_bytes
     assert f"{ours[-1].n_bytes:,} bytes" in lines[0]
     assert len(model.predict(X)) == 5
-    assert sorted(os.listdir(tmp_path / "out")) == ["digits.pursuit", "path.png"]
-    assert imread(tmp_path / "out" / "path.png").std() > 0.05
+    assert sorted(os.listdir(tmp_path / "out")) == ["digits.pursuit", "path.png", "vectors.png"]
+    for picture in ("path.png", "vectors.png"):
+        assert imread(tmp_path / "out" / picture).std() > 0.05
+    moved = [row for row in rows if row.name == "moved vectors"]
+    assert [row.n_vectors for row in moved] == [5, 20, 60]
+    assert all(a.accuracy > b.accuracy for a, b in zip(moved, ours, strict=True))
     (svm,) = (row for row in rows if row.name == "SVC")
     assert f"which keeps {svm.n_vectors}" in lines[-1]
 
@@ -54,10 +58,14 @@ def test_the_command_prints_the_table_and_the_places(capsys):
     out, err = capsys.readouterr()
     assert err == ""
     rows = re.findall(
-        r"^ +(matching pursuit|Nystroem, logistic|SVC) +([0-9]+) +([0-9.]+) %", out, re.M
+        r"^ +(moved vectors|matching pursuit|Nystroem, logistic|SVC) +([0-9]+) +([0-9.]+) %",
+        out,
+        re.M,
     )
     assert [(name, int(n)) for name, n, _ in rows[:-1]] == [
-        (name, n) for n in (5, 20, 60) for name in ("matching pursuit", "Nystroem, logistic")
+        (name, n)
+        for n in (5, 20, 60)
+        for name in ("moved vectors", "matching pursuit", "Nystroem, logistic")
     ]
     assert rows[-1][0] == "SVC"
     assert os.path.join("here", "digits.pursuit") in out
@@ -68,7 +76,8 @@ def test_without_matplotlib_there_is_no_picture(tmp_path, monkeypatch):
     def missing(*_, **__):
         raise ImportError("matplotlib")
 
-    monkeypatch.setattr(demo.PursuitPathDisplay, "from_estimator", missing)
+    for display in (demo.PursuitPathDisplay, demo.VectorImageDisplay):
+        monkeypatch.setattr(display, "from_estimator", missing)
     _, lines = demo.run(tmp_path / "out", lambda items, label: items)
     assert "no picture: it needs pip install 'pursuit[plot]'" in lines
     assert os.listdir(tmp_path / "out") == ["digits.pursuit"]
@@ -80,8 +89,8 @@ def row(n_vectors, accuracy, n_bytes=100, rows_a_second=1000.0):
 
 def test_the_conclusion_is_about_the_smallest_budget_near_the_svm():
     svm = row(500, 0.98, 1000, 10.0)
-    said = demo._conclusion([row(10, 0.9), row(50, 0.976), row(100, 0.99)], svm)
+    said = demo._conclusion([row(10, 0.9), row(50, 0.976), row(100, 0.99)], svm, "Said.")
     assert "With 50 vectors it is within half a point of the SVM, which keeps 500" in said
     assert "in 10.0 times fewer bytes and with 100 times as many rows a second" in said
-    said = demo._conclusion([row(10, 0.8), row(50, 0.9)], svm)
+    said = demo._conclusion([row(10, 0.8), row(50, 0.9)], svm, "Said.")
     assert "With 50 vectors it stays below the SVM" in said

@@ -15,7 +15,7 @@ w            ``weights``     (n,) C times the sample weights
 ===========  ==============  =============================================================
 
 Squared error: one Gram matrix K'WK serves all outputs, its sums over a block of rows in the type of
-the values, those over blocks in float64:
+the values (in float64 where that is asked for), those over blocks in float64:
 
     (K_z + 2 K'WK) B = 2 K'WY,    rows and targets less their weighted means if b is free.
 
@@ -78,21 +78,25 @@ class Coefficients(NamedTuple):
         J.
     curvature : Curvature or None
         For the next problem nearby.
+    exact : bool
+        Whether all sums were in float64.
     """
 
     B: Array
     b: Array
     objective: float
     curvature: Curvature | None = None
+    exact: bool = False
 
 
 class Targets(NamedTuple):
-    """What is fitted: targets (n, T), weights (n,), the loss, and whether b is free."""
+    """What is fitted: targets (n, T), weights (n,), the loss, whether b is free, all in float64."""
 
     Y: Array
     weights: Array
     loss: Loss
     intercept: bool = True
+    exact: bool = False
 
 
 def best_coefficients(
@@ -120,17 +124,17 @@ def best_coefficients(
 
 def _least_squares(values: BlockValues, gram: Array, targets: Targets) -> Coefficients:
     """The linear system of the squared error."""
-    Y, weights, _, intercept = targets
+    Y, weights, _, intercept, exact = targets
     total = float(weights.sum())
     mean = weights @ Y / total if intercept else np.zeros(Y.shape[1])
     centred = Y - mean
     weighted = weights[:, None] * centred
-
-    dtype = values.table.dtype
+    dtype = np.dtype(np.float64) if exact else values.table.dtype
     root = None if (weights == weights[0]).all() else np.sqrt(weights).astype(dtype)
     right = np.hstack([weighted, weights[:, None]]).astype(dtype)
 
     def statistics(rows: slice, block: Array, room: Room) -> tuple[Array, Array]:
+        block = block.astype(dtype, copy=False)
         if root is None:
             return block.T @ block, block.T @ right[rows]
         wide = np.multiply(block, root[rows, None], out=room("wide", block.shape, dtype))
@@ -143,7 +147,8 @@ def _least_squares(values: BlockValues, gram: Array, targets: Targets) -> Coeffi
         square -= np.outer(level, level / total)
     B = _solve(_factor(gram + 2.0 * square), 2.0 * cross)
     b = mean - level @ B / total if intercept else mean
-    return Coefficients(B, b, float((weighted * centred).sum() - (cross * B).sum()))
+    objective = float((weighted * centred).sum() - (cross * B).sum())
+    return Coefficients(B, b, objective, exact=dtype == np.float64)
 
 
 class _Newton:
@@ -153,7 +158,7 @@ class _Newton:
         self, values: BlockValues, gram: Array, targets: Targets, start: Coefficients | None
     ) -> None:
         self.values, self.gram = values, gram
-        self.Y, self.weights, self.loss, self.intercept = targets
+        self.Y, self.weights, self.loss, self.intercept, _ = targets
         shape = (len(gram) + 1, self.Y.shape[1])
         self.point = np.zeros(shape) if start is None else np.vstack([start.B, start.b])
         self.curvature = None if start is None else start.curvature

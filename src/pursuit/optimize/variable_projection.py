@@ -46,7 +46,7 @@ from scipy.optimize import minimize
 
 from pursuit._typing import Array
 from pursuit.linalg import blocks
-from pursuit.losses import Loss, MarginLoss
+from pursuit.losses import Loss, MarginLoss, SquaredError
 from pursuit.optimize.coefficients import Coefficients, Targets, best_coefficients
 from pursuit.optimize.kernel_blocks import (
     BlockValues,
@@ -74,6 +74,9 @@ __all__ = [
 JITTER = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-8}
 # Relative decrement of the inner problem.
 INNER = {np.dtype(np.float32): 1e-8, np.dtype(np.float64): 1e-14}
+# Sums of the squared error in float32 lead the way while the objective that they promise is within
+# this share of what the outputs show; else all further ones are in float64, as those of its end are.
+RELIABLE = 1e-3
 # Relative duality gap of the hinge loss.
 INNER_GAP = 1e-9
 # Pairs of vectors that L-BFGS keeps, and the iterations over which a fall of W is judged.
@@ -191,14 +194,26 @@ def energy(
     >>> round(step.value, 4), step.Z.round(4).tolist()
     (1.6313, [[0.0892], [0.8391]])
     """
+    exact = last is not None and last.coefficients.exact
+    step = _evaluated(problem, place, last, learn_gamma, exact)
+    if isinstance(problem.loss, SquaredError) and not step.coefficients.exact:
+        if abs(step.value - step.coefficients.objective) > RELIABLE * step.value:
+            return _evaluated(problem, place, last, learn_gamma, True)
+    return step
+
+
+def _evaluated(
+    problem: Problem, place: Place, last: Step | None, learn_gamma: bool, exact: bool
+) -> Step:
+    """Steps 1 and 2; `exact`: sums of the squared error in float64."""
     values = BlockValues(problem.table, place)
     dtype = problem.table.dtype
     plain = place.kernel(place.Z, place.Z) if len(place.Z) else np.empty((0, 0))
+    gram = _jittered(plain, JITTER[dtype])
     if isinstance(problem.loss, Hinge):
         found, machines, pulled = _hinge(problem, place, last, values)
     else:
-        gram = _jittered(plain, JITTER[dtype])
-        (found, pulled), machines = _smooth(problem, gram, last, values), None
+        (found, pulled), machines = _smooth(problem, gram, last, values, exact), None
     wanted = (learn_gamma, place.A is not None)
     B = found.B
     inner = slopes(
@@ -207,7 +222,11 @@ def energy(
     )  # fmt: skip
     G, in_Z, in_gamma, in_A = _outer_slopes(values, found, pulled, wanted)
     log_gamma = in_gamma + 0.5 * inner.log_gamma
-    return Step(place, found.objective, found, machines, G, in_Z + inner.Z, log_gamma, in_A)
+    value = found.objective
+    if isinstance(problem.loss, SquaredError):  # G = 2 w (F - Y)
+        value = 0.5 * float((B * (gram @ B)).sum())
+        value += float(((G**2).sum(axis=1) / problem.weights).sum()) / 4.0
+    return Step(place, value, found, machines, G, in_Z + inner.Z, log_gamma, in_A)
 
 
 # The slopes of the loss at the outputs of some rows.
@@ -215,12 +234,12 @@ Pulled = Callable[[slice, Array], Array]
 
 
 def _smooth(
-    problem: Problem, gram: Array, last: Step | None, values: BlockValues
+    problem: Problem, gram: Array, last: Step | None, values: BlockValues, exact: bool
 ) -> tuple[Coefficients, Pulled]:
     """Step 1 for a smooth loss: the best coefficients and the slopes of the loss there."""
     table, Y, weights, loss, intercept = problem
     start = None if last is None else last.coefficients
-    targets = Targets(Y, weights, loss, intercept)
+    targets = Targets(Y, weights, loss, intercept, exact)
     found = best_coefficients(values, gram, targets, start, INNER[table.dtype])
     B = found.B.astype(table.dtype)
 
@@ -343,7 +362,10 @@ def descend(
         values, reason = [first[0]], "max_iter"
         if max_iter and way.size and first[0] > 0.0:
             reason = _follow(way, values, max_iter, tol, watch)
-    return Descent(way.best, np.array(values), reason)
+        best = way.best
+        if isinstance(problem.loss, SquaredError) and not best.coefficients.exact:
+            best = _evaluated(problem, best.place, best, free.gamma, True)
+    return Descent(best, np.array(values), reason)
 
 
 def _follow(
