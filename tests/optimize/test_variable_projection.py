@@ -18,6 +18,7 @@ SIGNS = np.where(X - CENTRE + 0.5 * RNG.normal(size=X.shape) > 0, 1.0, -1.0)
 CLASSES = np.where(np.eye(3)[(X - CENTRE).argmax(axis=1)] > 0, 1.0, -1.0)
 Z = X[:5] - CENTRE + 0.05
 KERNEL = RBF(0.4)
+LS = losses.SquaredError()
 
 LOSSES = {
     "squared_error": (NUMBERS, losses.SquaredError()),
@@ -34,7 +35,7 @@ LOSSES = {
 }
 
 
-def problem(Y=NUMBERS, loss=losses.SquaredError(), dtype=np.float64, **options):  # noqa: B008
+def problem(Y=NUMBERS, loss=LS, dtype=np.float64, **options):
     return Problem(Table(X, CENTRE, dtype), Y, WEIGHTS, loss, **options)
 
 
@@ -130,7 +131,7 @@ def test_the_coefficients_are_the_best(name):
     given = problem(*LOSSES[name])
     step = energy(given, Place(KERNEL, Z))
     _, gram = whitened_features()
-    K, (B, b, objective, _) = KERNEL(X - CENTRE, Z), step.coefficients
+    K, (B, b, objective, *_) = KERNEL(X - CENTRE, Z), step.coefficients
 
     def J(B, b):
         losses_of_rows = given.loss.value(given.Y, K @ B + b).reshape(40, -1).sum(axis=1)
@@ -168,6 +169,17 @@ def test_equal_weights_are_a_case_of_any_weights():
     one, other = (energy(given, Place(KERNEL, Z)) for given in (equal, nearly))
     assert_allclose(one.value, other.value, rtol=1e-10)
     assert_allclose(one.coefficients.B, other.coefficients.B, rtol=1e-7)
+
+
+def test_sums_in_single_precision_give_way_where_they_are_too_short():
+    rows = np.random.default_rng(1).uniform(size=(300, 4))
+    targets = np.sign(rows[:, :1] - 0.5)
+    steps = []
+    for dtype in (np.float32, np.float64):
+        given = Problem(Table(rows, np.zeros(4), dtype), targets, np.full(300, 1e4), LS)
+        steps.append(energy(given, Place(RBF(0.05), rows[:60])))
+    assert steps[0].coefficients.exact
+    assert_allclose(steps[0].value, steps[1].value, rtol=0.05)
 
 
 def test_small_gaussians_are_zero():

@@ -75,7 +75,7 @@ JITTER = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-8}
 # Relative decrement of the inner problem.
 INNER = {np.dtype(np.float32): 1e-8, np.dtype(np.float64): 1e-14}
 # Sums of the squared error in float32 lead the way while the objective that they promise is within
-# this share of what the outputs show; else all further ones are in float64, as those of its end are.
+# this share of what the outputs show; else all further ones are in float64, as the last ones are.
 RELIABLE = 1e-3
 # Relative duality gap of the hinge loss.
 INNER_GAP = 1e-9
