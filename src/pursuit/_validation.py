@@ -246,9 +246,7 @@ def signed_targets(codes: Array, n_classes: int) -> Array:
     """Targets +1 and -1: one column for two classes, else one column a class."""
     if n_classes == 2:
         return np.where(codes == 1, 1.0, -1.0)[:, None]
-    targets = np.full((len(codes), n_classes), -1.0)
-    targets[np.arange(len(codes)), codes] = 1.0
-    return targets
+    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
 
 def class_codes(targets: Array) -> Array:

@@ -45,9 +45,8 @@ class ExpansionEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         """Sparse input is accepted; a precomputed kernel makes the input pairwise."""
         tags = super().__sklearn_tags__()
-        kernel = getattr(self, "kernel", None)
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_precomputed(kernel)
+        tags.input_tags.pairwise = is_precomputed(getattr(self, "kernel", None))
         return tags
 
     def _store_expansion(self, expansion: KernelExpansion, rows: Array | None = None) -> None:

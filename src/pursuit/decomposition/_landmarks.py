@@ -110,8 +110,7 @@ class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def __sklearn_tags__(self) -> Any:
         """Sparse input is accepted; a precomputed kernel makes the input pairwise."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.sparse, tags.input_tags.pairwise = True, is_precomputed(self.kernel)
         tags.transformer_tags.preserves_dtype = []
         return tags
 

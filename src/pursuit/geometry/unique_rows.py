@@ -59,9 +59,7 @@ def equal_rows(X: Any) -> tuple[Array, Array]:
     """
     first, place = _by_bytes(X)
     order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[place]
+    return first[order], np.argsort(order)[place]
 
 
 def distinct_rows(X: Any, weights: Array | None = None) -> DistinctRows:

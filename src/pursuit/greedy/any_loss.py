@@ -259,9 +259,7 @@ class GradientPursuit:
         """Some atoms on the training rows, less their means."""
         root = np.sqrt(self.samples.weights)[:, None]
         columns = np.vstack(list(self.values.among(pivots))) / root
-        if self.values.centred:
-            columns -= self.deviation[pivots]
-        return columns
+        return columns - self.deviation[pivots] if self.values.centred else columns
 
     def _add(self, pivot: int, column: Array) -> None:
         """Steps c and d for a new function."""

@@ -138,9 +138,8 @@ def spread(table: Table, weights: Array) -> float:
     """Root of the mean weighted variance of the columns over some rows; 1 where it is zero."""
     few = np.arange(0, table.shape[0], max(1, table.shape[0] // 2000))
     rows, shares = table.block(few).astype(np.float64), weights[few] / weights[few].sum()
-    deviations = rows - shares @ rows
-    variance = float((shares @ deviations**2).mean()) if rows.shape[1] else 0.0
-    return float(np.sqrt(variance)) if variance > 0 else 1.0
+    variance = (shares @ (rows - shares @ rows) ** 2).mean() if rows.shape[1] else 0.0
+    return float(np.sqrt(variance)) or 1.0
 
 
 def cluster_centres(samples: Samples, n: int, rng: Any) -> Array:
@@ -249,8 +248,7 @@ def _length(place: Place) -> float:
     if place.A is None:
         return 1.0
     square = float((place.A**2).sum())
-    d, p = place.A.shape[0], place.A.shape[-1] if place.A.ndim == 2 else place.A.shape[0]
-    return float(np.sqrt(square / p)) if square > 0 and d else 1.0
+    return float(np.sqrt(square / place.A.shape[-1])) if square > 0 else 1.0
 
 
 def revived(problem: Problem, step: Step) -> Place:

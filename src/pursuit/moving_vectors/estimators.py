@@ -381,9 +381,8 @@ class _Watch:
     def __init__(self, model: MovingVectors, setting: Setting, held_out: Samples) -> None:
         self.model, self.setting, self.held_out = copy.copy(model), setting, held_out
         self.score = check_scoring(model, scoring=model.scoring)
-        self.n_calls = self.n_worse = 0
+        self.n_calls, self.n_worse, self.highest = 0, 0, -np.inf
         self.best: Step | None = None
-        self.highest = -np.inf
 
     def __call__(self, step: Step) -> bool:
         """Whether to stop."""

@@ -106,8 +106,7 @@ class KernelMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelPara
         """Sparse input is accepted; targets are needed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
+        tags.target_tags.required = tags.target_tags.multi_output = True
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

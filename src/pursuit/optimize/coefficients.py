@@ -135,9 +135,8 @@ def _least_squares(values: BlockValues, gram: Array, targets: Targets) -> Coeffi
 
     def statistics(rows: slice, block: Array, room: Room) -> tuple[Array, Array]:
         block = block.astype(dtype, copy=False)
-        if root is None:
-            return block.T @ block, block.T @ right[rows]
-        wide = np.multiply(block, root[rows, None], out=room("wide", block.shape, dtype))
+        wide = block if root is None else room("wide", block.shape, dtype)
+        wide = wide if root is None else np.multiply(block, root[rows, None], out=wide)
         return wide.T @ wide, block.T @ right[rows]
 
     square, cross = values.sum(statistics)

@@ -84,8 +84,7 @@ class Room:
 
     def __call__(self, name: str, shape: tuple[int, int], dtype: Any) -> Array:
         """An array of this shape, whose entries are anything."""
-        size = shape[0] * shape[1]
-        held = self._held.get(name)
+        size, held = shape[0] * shape[1], self._held.get(name)
         if held is None or held.size < size or held.dtype != dtype:
             held = self._held[name] = np.empty(size, dtype)
         return held[:size].reshape(shape)
@@ -102,9 +101,8 @@ def through(U: Array, A: Array | None) -> Array:
 def homogeneous(U: Array, out: Array | None = None) -> Array:
     """(u, |u|^2, 1) for each row."""
     H = np.empty((len(U), U.shape[1] + 2), U.dtype) if out is None else out
-    H[:, :-2] = U
+    H[:, :-2], H[:, -1] = U, 1.0
     np.einsum("ij,ij->i", U, U, out=H[:, -2])
-    H[:, -1] = 1.0
     return H
 
 
@@ -201,9 +199,8 @@ class BlockValues:
 
     def _spans(self, size: int) -> list[slice]:
         """Blocks of at most so many rows, as many for each thread."""
-        n_blocks = ceil(self.n_rows / size)
-        if self.parallel:
-            n_blocks = blocks.n_threads() * ceil(n_blocks / blocks.n_threads())
+        n_shares = blocks.n_threads() if self.parallel else 1
+        n_blocks = n_shares * ceil(self.n_rows / (size * n_shares))
         bounds = np.linspace(0, self.n_rows, n_blocks + 1).astype(int)
         return [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True) if a < b]
 
