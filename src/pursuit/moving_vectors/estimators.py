@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_array, check_random_state
@@ -23,6 +23,7 @@ from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.probabilities import fit_temperature
 from pursuit.kernels import Kernel, is_precomputed
+from pursuit.linalg.rounding import PRECISIONS
 from pursuit.losses import Loss, resolve_loss
 from pursuit.moving_vectors.descent import (
     Plan,
@@ -34,8 +35,15 @@ from pursuit.moving_vectors.descent import (
     shift_invariant,
     varying,
 )
+from pursuit.moving_vectors.few_bytes import (
+    best_size,
+    bytes_of,
+    possible_sizes,
+    with_rounded_coefficients,
+)
 from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
-from pursuit.moving_vectors.projected import ProjectedAtoms, mapped
+from pursuit.moving_vectors.projected import ProjectedAtoms
+from pursuit.moving_vectors.setting import Setting
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.variable_projection import (
     Descent,
@@ -58,46 +66,6 @@ LOOK_EVERY = 5
 TEMPERATURE_ROWS = 2000
 
 
-class Setting(NamedTuple):
-    """Where a search takes place.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        With its numbers.
-    centre : ndarray of shape (d,)
-        Origin of the coordinates.
-    scale : ndarray or None
-        A map that stays as it is.
-    A : ndarray or None
-        A map that moves with the vectors.
-    columns : ndarray of int or None
-        Those that are not constant, where there is no map.
-    """
-
-    kernel: Kernel
-    centre: Array
-    scale: Array | None
-    A: Array | None
-    columns: Array | None = None
-
-    def searched(self, Z: Array) -> Array:
-        """Vectors in the coordinates of the search, from those of X."""
-        scale = self.scale if self.A is None else self.A
-        if scale is not None:
-            return np.asarray(mapped(Z, scale) - mapped(self.centre[None], scale))
-        shifted = np.asarray(Z, dtype=np.float64) - self.centre
-        return shifted if self.columns is None else shifted[:, self.columns]
-
-    def unsearched(self, Z: Array) -> Array:
-        """Vectors in the coordinates of X, where there is no map."""
-        if self.columns is None:
-            return np.asarray(Z + self.centre)
-        whole = np.tile(self.centre, (len(Z), 1))
-        whole[:, self.columns] += Z
-        return whole
-
-
 @constructor
 class MovingVectors(KernelParameters, ExpansionEstimator):
     """What the classifier and the regressor share: the parameters and the fit."""
@@ -116,6 +84,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
     max_iter: int = 50
     tol: float = 1e-4
     warm_start: bool = False
+    max_bytes: int | None = None
+    precision: str | None = None
     random_state: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -143,6 +113,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         self._check_parameters()
         samples = self._read(X, y, sample_weight)
         samples = samples.take(np.flatnonzero(samples.weights > 0))
+        if self.max_bytes is not None:
+            return self._fit_within(samples, (X, y, sample_weight))
         loss = self._resolved_loss(samples)
         rng = check_random_state(self.random_state)
         kernel = self._resolved_kernel(samples)
@@ -161,9 +133,25 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
             problem = self._problem(samples, loss, setting)
             step = energy(problem, step.place)
         self.loss_ = loss
+        if self.precision not in (None, "float64"):
+            setting, place = setting.rounded(step.place, str(self.precision))
+            problem = self._problem(samples, loss, setting)
+            step = with_rounded_coefficients(problem, energy(problem, place), str(self.precision))
         self._store_step(step, setting)
         self._store_facts(step, best, problem)
         self._calibrate(samples if held_out is None else held_out)
+        return self
+
+    def _fit_within(self, samples: Samples, data: tuple[Any, Any, Any]) -> Self:
+        """Choose what fits into the budget of bytes, and fit that."""
+        rng = check_random_state(self.random_state)
+        sizes = possible_sizes(self, samples)
+        size, self.rounding_loss_ = best_size(self, samples, self._seen(samples), sizes, rng)
+        model = clone(self).set_params(**size._asdict(), max_bytes=None).fit(*data)
+        parameters = self.get_params(deep=False)
+        for name, value in vars(model).items():
+            if name not in parameters:
+                setattr(self, name, value)
         return self
 
     def _rank(self, descent: Descent) -> float:
@@ -172,7 +160,10 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
 
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""
-        check_integer("n_components", self.n_components)
+        check_integer("max_bytes", self.max_bytes, optional=True)
+        check_choice("precision", self.precision, (None, *PRECISIONS))
+        if self.max_bytes is None or self.n_components != "auto":
+            check_integer("n_components", self.n_components)
         check_real("C", self.C, above=True)
         for name in ("n_init", "n_iter_no_change"):
             check_integer(name, getattr(self, name))
@@ -184,7 +175,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         if isinstance(self.init, str):
             check_choice("init", self.init, STARTS)
         if isinstance(self.metric, str):
-            check_choice("metric", self.metric, METRICS)
+            choices = METRICS if self.max_bytes is None else ("auto",)
+            check_choice("metric", self.metric, choices)
         elif self.metric is not None:
             check_integer("metric", self.metric)
         if is_precomputed(self.kernel):
@@ -271,7 +263,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         scale = getattr(atoms, "scale", None)
         if scale is None:
             return setting.searched(atoms.centres)
-        return np.asarray(atoms.centres - mapped(setting.centre[None], scale))
+        return np.asarray(atoms.centres - setting.offset(scale))
 
     def _given(self, samples: Samples, rng: Any) -> Array:
         """The vectors that the user gives, as an array or in a fitted model."""
@@ -334,7 +326,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         if scale is None:
             atoms: Any = Atoms(kernel, setting.unsearched(Z))
         else:
-            atoms = ProjectedAtoms(kernel, scale, Z + mapped(setting.centre[None], scale))
+            atoms = ProjectedAtoms(kernel, scale, Z + setting.offset(scale))
         found = step.coefficients
         self._store_expansion(KernelExpansion(atoms, found.B.T.copy(), found.b.copy()))
 
@@ -348,6 +340,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         d = problem.table.X.shape[1]
         metric = np.eye(d) if scale is None else np.diag(scale) if scale.ndim == 1 else scale
         self.metric_ = None if self.metric is None else metric
+        self.precision_ = self.precision or "float64"
+        self.nbytes_ = bytes_of(self.expansion_, self.precision_)
         self.feature_relevances_ = self._relevances(step, problem)
 
     def _relevances(self, step: Step, problem: Problem) -> Array:
@@ -434,8 +428,8 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
 
     Parameters
     ----------
-    n_components : int, default=50
-        The budget: the number of vectors of the whole model.
+    n_components : int or "auto", default=50
+        The budget: the number of vectors of the whole model. ``"auto"``: see `max_bytes`.
     kernel : str or Kernel, default="rbf"
         ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
         ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
@@ -452,11 +446,11 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         more than two classes), ``"hinge"`` (that of a support vector machine, much dearer),
         ``"smooth_hinge"``, ``"exponential"``, ``"logit_boost"``, or a convex loss of
         `pursuit.losses`.
-    metric : {None, "diagonal", "full"} or int, default=None
+    metric : {None, "diagonal", "full", "auto"} or int, default=None
         Coordinates in which the kernel measures distances. None: those of X. ``"diagonal"`` and
         ``"full"``: learned from the slopes of the function in a few rounds, of which held-out
         rows choose the best. A number: the rank of a linear map that moves with the vectors, from
-        the principal axes on.
+        the principal axes on. ``"auto"``: see `max_bytes`.
     learn_gamma : bool, default=False
         Whether the kernel's gamma moves with the vectors.
     init : {"random", "kmeans", "matching_pursuit"}, array-like or fitted model, default="random"
@@ -484,6 +478,14 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         average over 5 of them.
     warm_start : bool, default=False
         Whether a second ``fit`` starts from the vectors, the kernel and the metric of the first.
+    max_bytes : int, default=None
+        Budget for the model's numbers, in bytes. ``n_components="auto"`` then takes as many vectors
+        as fit, ``metric="auto"`` the rank and ``precision=None`` the rounding that held-out rows
+        like best.
+    precision : {None, "float64", "float32", "float16", "int8"}, default=None
+        How the model's numbers are rounded, after which the coefficients are fitted anew. With
+        ``"int8"`` each takes a byte, beside two numbers for each column of the vectors and of the
+        map and for each output. None: not at all, or what `max_bytes` chooses.
     random_state : int, RandomState or None, default=None
         For the start and the parts of the rows.
     {class_weight}
@@ -523,6 +525,13 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         likelihood for the log-loss, else fitted to the rows (the held-out ones, if any).
     loss_ : Loss
         The loss with its numbers.
+    nbytes_ : int
+        Bytes of the numbers of the model: vectors, map, coefficients and constants.
+    precision_ : str
+        How they are stored.
+    rounding_loss_ : float
+        With `max_bytes`: what rounding takes from the score on rows that were held out when sizes
+        were compared.
     {n_features_in_}
     {feature_names_in_}
 
@@ -589,8 +598,8 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
 
     Parameters
     ----------
-    n_components : int, default=50
-        The budget: the number of vectors of the whole model.
+    n_components : int or "auto", default=50
+        The budget: the number of vectors of the whole model. ``"auto"``: see `max_bytes`.
     kernel : str or Kernel, default="rbf"
         ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
         ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
@@ -606,11 +615,11 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
         ``"squared_error"``, ``"huber"``, ``"absolute_error"``, ``"quantile"``, ``"poisson"`` (whose
         output is the logarithm of the mean that ``predict`` gives), or a convex loss of
         `pursuit.losses`.
-    metric : {None, "diagonal", "full"} or int, default=None
+    metric : {None, "diagonal", "full", "auto"} or int, default=None
         Coordinates in which the kernel measures distances. None: those of X. ``"diagonal"`` and
         ``"full"``: learned from the slopes of the function in a few rounds, of which held-out
         rows choose the best. A number: the rank of a linear map that moves with the vectors, from
-        the principal axes on.
+        the principal axes on. ``"auto"``: see `max_bytes`.
     learn_gamma : bool, default=False
         Whether the kernel's gamma moves with the vectors.
     init : {"random", "kmeans", "matching_pursuit"}, array-like or fitted model, default="random"
@@ -638,6 +647,14 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
         average over 5 of them.
     warm_start : bool, default=False
         Whether a second ``fit`` starts from the vectors, the kernel and the metric of the first.
+    max_bytes : int, default=None
+        Budget for the model's numbers, in bytes. ``n_components="auto"`` then takes as many vectors
+        as fit, ``metric="auto"`` the rank and ``precision=None`` the rounding that held-out rows
+        like best.
+    precision : {None, "float64", "float32", "float16", "int8"}, default=None
+        How the model's numbers are rounded, after which the coefficients are fitted anew. With
+        ``"int8"`` each takes a byte, beside two numbers for each column of the vectors and of the
+        map and for each output. None: not at all, or what `max_bytes` chooses.
     random_state : int, RandomState or None, default=None
         For the start and the parts of the rows.
 
@@ -672,6 +689,13 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
         Share of each feature in the mean squared slope of the function, by its standard deviation.
     loss_ : Loss
         The loss with its numbers.
+    nbytes_ : int
+        Bytes of the numbers of the model: vectors, map, coefficients and constants.
+    precision_ : str
+        How they are stored.
+    rounding_loss_ : float
+        With `max_bytes`: what rounding takes from the score on rows that were held out when sizes
+        were compared.
     {n_features_in_}
     {feature_names_in_}
 

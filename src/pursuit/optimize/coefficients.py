@@ -42,7 +42,14 @@ from pursuit.linalg.factor import add_gram, gram_zeros, mirror
 from pursuit.losses import Loss, ResidualLoss, SquaredError
 from pursuit.optimize.kernel_blocks import BlockValues, Room
 
-__all__ = ["Coefficients", "Curvature", "Targets", "best_coefficients"]
+__all__ = [
+    "Coefficients",
+    "Curvature",
+    "Normal",
+    "Targets",
+    "best_coefficients",
+    "normal_equations",
+]
 
 # Newton steps at most, halvings of a step, and iterations of conjugate gradients.
 MOST_STEPS, MOST_HALVINGS, MOST_PRODUCTS = 60, 30, 60
@@ -122,16 +129,23 @@ def best_coefficients(
     return _Newton(values, gram, targets, start).run(tol)
 
 
-def _least_squares(values: BlockValues, gram: Array, targets: Targets) -> Coefficients:
-    """The linear system of the squared error."""
+class Normal(NamedTuple):
+    """The system of the squared error: K_z + 2 K'WK and K'WY, the latter and K'w as they are.
+
+    Rows and targets are less their weighted means where b is free.
+    """
+
+    matrix: Array
+    cross: Array
+    level: Array
+
+
+def normal_equations(values: BlockValues, gram: Array, targets: Targets) -> Normal:
+    """The system of the squared error, in one pass over the rows."""
     Y, weights, _, intercept, exact = targets
-    total = float(weights.sum())
-    mean = weights @ Y / total if intercept else np.zeros(Y.shape[1])
-    centred = Y - mean
-    weighted = weights[:, None] * centred
     dtype = np.dtype(np.float64) if exact else values.table.dtype
     root = None if (weights == weights[0]).all() else np.sqrt(weights).astype(dtype)
-    right = np.hstack([weighted, weights[:, None]]).astype(dtype)
+    right = np.hstack([weights[:, None] * Y, weights[:, None]]).astype(dtype)
 
     def statistics(rows: slice, block: Array, room: Room) -> tuple[Array, Array]:
         block = block.astype(dtype, copy=False)
@@ -143,11 +157,22 @@ def _least_squares(values: BlockValues, gram: Array, targets: Targets) -> Coeffi
     square *= weights[0] if root is None else 1.0
     cross, level = cross[:, :-1], cross[:, -1]
     if intercept:
-        square -= np.outer(level, level / total)
-    B = _solve(_factor(gram + 2.0 * square), 2.0 * cross)
+        square -= np.outer(level, level / float(weights.sum()))
+    return Normal(gram + 2.0 * square, cross, level)
+
+
+def _least_squares(values: BlockValues, gram: Array, targets: Targets) -> Coefficients:
+    """The linear system of the squared error."""
+    Y, weights, _, intercept, exact = targets
+    total = float(weights.sum())
+    mean = weights @ Y / total if intercept else np.zeros(Y.shape[1])
+    centred = Y - mean
+    matrix, cross, level = normal_equations(values, gram, targets._replace(Y=centred))
+    B = _solve(_factor(matrix), 2.0 * cross)
     b = mean - level @ B / total if intercept else mean
-    objective = float((weighted * centred).sum() - (cross * B).sum())
-    return Coefficients(B, b, objective, exact=dtype == np.float64)
+    objective = float((weights[:, None] * centred**2).sum() - (cross * B).sum())
+    exact = exact or values.table.dtype == np.float64
+    return Coefficients(B, b, objective, exact=exact)
 
 
 class _Newton:
