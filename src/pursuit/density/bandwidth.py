@@ -39,6 +39,7 @@ from scipy.optimize import minimize_scalar
 
 from pursuit._typing import Array
 from pursuit.density.gaussian_mixture import CovarianceModel, Gaussians, log_densities, log_volumes
+from pursuit.geometry.distances import feature_variance
 from pursuit.geometry.local_covariance import nearest_indices, scales
 from pursuit.geometry.unique_rows import DistinctRows
 from pursuit.linalg import blocks
@@ -260,8 +261,6 @@ def rule_bandwidth(distinct: DistinctRows, rule: str) -> float:
         features' standard deviations.
     """
     weights, n_features = distinct.weights, distinct.X.shape[1]
-    shifted = distinct.X - distinct.X[0]
-    shifted -= np.average(shifted, axis=0, weights=weights)
-    variance = np.average(shifted**2, axis=0, weights=weights).mean()
+    variance = feature_variance(distinct.X, weights)
     size = weights.sum() * (1.0 if rule == "scott" else (n_features + 2) / 4.0)
     return float(size ** (-1.0 / (n_features + 4)) * np.sqrt(variance))
