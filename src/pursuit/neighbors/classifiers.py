@@ -25,8 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 from pursuit._typing import Array
 from pursuit._validation import check_integer, check_real, read_data
 from pursuit._warnings import warn
+from pursuit.base.estimators import ProbabilisticClassifier
 from pursuit.base.parameters import constructor, positional
-from pursuit.expansion.probabilities import fit_temperature, probabilities
+from pursuit.expansion.probabilities import fit_temperature
 from pursuit.geometry.distances import feature_variance
 from pursuit.geometry.nearest import NearestRows, chunks, gather
 from pursuit.geometry.unique_rows import row_order
@@ -84,7 +85,7 @@ class Grid(NamedTuple):
     alphas: tuple[float, ...]
 
 
-class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
+class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, BaseEstimator):
     """What both classifiers share: reference rows by class, decisions, probabilities, grids."""
 
     n_neighbors: int
@@ -277,23 +278,9 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
         outputs = self._outputs(self._validated(X))
         return np.asarray(self.classes_[outputs.argmax(axis=1)])
 
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities: softmax of minus the squared distances over ``temperature_``.
-
-        The largest probability is always that of the class that ``predict`` gives.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        outputs = self._outputs(self._validated(X))
-        return probabilities(outputs, 1.0 / self.temperature_)
+    def _scaled_values(self, X: Any) -> tuple[Array, float]:
+        """Minus the squared distances, one column a class, over the temperature."""
+        return self._outputs(self._validated(X)), 1.0 / self.temperature_
 
     @property
     def temperature_(self) -> float:
