@@ -236,16 +236,19 @@ def best_width(
     return float(np.sqrt(start * np.exp(found.x)))
 
 
-def neighbor_variance(distinct: DistinctRows) -> float:
-    """Median over the rows of the squared distance to the nearest one, for each feature.
+def neighbor_variance(distinct: DistinctRows, n_neighbors: int = 1) -> float:
+    """Median over the rows of the squared distance to a near one, for each feature.
 
     Parameters
     ----------
     distinct : DistinctRows
         At least two rows.
+    n_neighbors : int, default=1
+        Which one: the nearest, the second, ...; the furthest where there are no more.
     """
-    nearest = nearest_indices(distinct, np.arange(len(distinct.X)), 1)[:, 0]
-    squared = ((distinct.X[nearest] - distinct.X) ** 2).sum(axis=1)
+    k = min(n_neighbors, len(distinct.X) - 1)
+    near = nearest_indices(distinct, np.arange(len(distinct.X)), k)[:, -1]
+    squared = ((distinct.X[near] - distinct.X) ** 2).sum(axis=1)
     return float(np.median(squared) / distinct.X.shape[1])
 
 
