@@ -404,7 +404,9 @@ def test_a_search_has_a_smallest_noise_and_says_so(scale, rng):
     t = rng.uniform(size=(60, 1))
     pairs = np.repeat(rng.normal(size=(30, 2)), 2, axis=0) * (1 + 1e-13 * np.arange(60)[:, None])
     for X in (t * [1.0, 2.0], np.hstack([t, np.zeros((60, 2))]), pairs):
-        with pytest.warns(UserWarning, match="still rises at the smallest noise variance.*give noise_variance"):
+        with pytest.warns(
+            UserWarning, match="still rises at the smallest noise variance.*give noise_variance"
+        ):
             search = ManifoldParzenDensityCV((5, 10)).fit(scale * X)
         radius = np.sort(((X - X[:, None]) ** 2).sum(axis=2), axis=1)[:, 5]
         share = search.noise_variance_ / (scale**2 * np.median(radius) / X.shape[1])

@@ -50,7 +50,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from pursuit._typing import Array
-from pursuit.kernels import RBF, Kernel
+from pursuit.kernels import RBF, Kernel, kernel_name
 from pursuit.linalg import blocks
 from pursuit.losses import Loss, MarginLoss
 from pursuit.optimize.coefficients import Coefficients, Room, Targets, best_coefficients
@@ -567,6 +567,11 @@ def descend(
     -------
     descent : Descent
         The best step seen.
+
+    Raises
+    ------
+    ValueError
+        If the energy is finite nowhere; the message names the kernel.
     """
     with blocks.blas_threads(0):
         way = _Way(problem, place, unit, free)
@@ -574,6 +579,11 @@ def descend(
         values, reason = [first[0]], "max_iter"
         if max_iter and way.size and first[0] > 0.0:
             reason = _follow(way, values, max_iter, tol, watch)
+    if way.best is None:
+        raise ValueError(
+            f"kernel: {kernel_name(place.kernel)} gives values that are not finite, or whose sums "
+            "are not; rescale the features or change the kernel"
+        )
     return Descent(way.best, np.array(values), reason)
 
 
@@ -624,7 +634,7 @@ class _Way:
         self.size = self.n_Z + int(free.gamma) + self.n_A
         self.last: Step | None = None
         self.last_z: Array | None = None
-        self.best: Step
+        self.best: Step | None = None
         self.lowest = np.inf
 
     def place(self, z: Array) -> Place:
