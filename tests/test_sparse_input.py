@@ -74,6 +74,26 @@ def test_pieces_of_an_entry_are_its_sum(estimator, samples):
         assert part.dtype == kept.dtype
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("estimator", SPARSE)
+def test_dense_and_sparse_samples_meet(estimator, samples):
+    X, labels, numbers = samples
+    y = labels if is_classifier(estimator()) else numbers
+    small = {"n_components": 6, "random_state": 0}
+    model = estimator(**{key: small[key] for key in small if key in estimator().get_params()})
+    if estimator.__name__.endswith("NeighborsClassifier"):
+        model = estimator()
+    for fit_form, query_form in ((np.asarray, sparse.csr_array), (sparse.csr_array, np.asarray)):
+        fitted = model.fit(fit_form(X), y)
+        for expected, values in zip(
+            outputs(fitted, fit_form(X)), outputs(fitted, query_form(X)), strict=True
+        ):
+            if expected.dtype.kind == "f":
+                assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
+            else:
+                assert_array_equal(values, expected)
+
+
 @pytest.mark.parametrize(
     "kernel",
     [

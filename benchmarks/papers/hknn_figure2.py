@@ -22,7 +22,7 @@ MODELS = {
     "KNN, K = 1": KNeighborsClassifier(1),
     "linear SVM": SVC(kernel="linear", C=1e6),
     "CKNN, K = 2": ConvexKNeighborsClassifier(2),
-    "HKNN, K = 2": HyperplaneKNeighborsClassifier(2),
+    "HKNN, K = 2": HyperplaneKNeighborsClassifier(2, alpha=0.0),
 }
 SIDE = 301
 

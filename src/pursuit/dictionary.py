@@ -45,7 +45,7 @@ from pursuit.expansion.basis_functions import (
 )
 from pursuit.geometry.local_covariance import Neighborhoods, local_covariances
 from pursuit.geometry.unique_rows import equal_rows
-from pursuit.kernels import Kernel, Precomputed
+from pursuit.kernels import Kernel, Precomputed, check_square
 from pursuit.losses import weighted_median
 
 __all__ = [
@@ -162,8 +162,7 @@ def training_rows(kernel: Kernel, X: Any, rows: Array) -> Dictionary:
         If the kernel is precomputed and `X` is not square.
     """
     if isinstance(kernel, Precomputed):
-        if X.shape[0] != X.shape[1]:
-            raise ValueError(f"kernel='precomputed' needs a square X, got shape {X.shape}")
+        check_square(X)
         return Dictionary(Atoms(kernel, rows), rows)
     # Float64 centres make every kernel value float64, whatever the type of the rows.
     return Dictionary(Atoms(kernel, X[rows].astype(np.float64)), rows)

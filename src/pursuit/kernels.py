@@ -71,8 +71,11 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Sigmoid",
+    "check_square",
+    "check_values",
     "exp_decay",
     "is_precomputed",
+    "kernel_name",
     "resolve_kernel",
     "scale_gamma",
 ]
@@ -295,8 +298,7 @@ class Precomputed(Kernel):
 
     def diagonal(self, X: Any) -> Array:
         """The diagonal of a square matrix; kernel values between other rows do not hold it."""
-        if X.shape[0] != X.shape[1]:
-            raise ValueError(f"kernel='precomputed' needs a square X, got shape {X.shape}")
+        check_square(X)
         return np.array(X.diagonal(), dtype=np.float64)
 
 
@@ -317,7 +319,34 @@ class FunctionKernel(Kernel):
                 f"{X.shape[0]} rows and {Z.shape[0]} centres; "
                 f"expected ({X.shape[0]}, {Z.shape[0]})"
             )
+        return check_values(self, values)
+
+
+def kernel_name(kernel: Kernel) -> str:
+    """What a kernel is called; for a user's function, its name."""
+    if not isinstance(kernel, FunctionKernel):
+        return repr(kernel)
+    return str(getattr(kernel.function, "__name__", type(kernel.function).__name__))
+
+
+def check_values(kernel: Kernel, values: Array) -> Array:
+    """The values of a kernel; one error that names it, unless they are finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    if np.isfinite(total) or np.isfinite(values).all():
         return values
+    row, column = np.argwhere(~np.isfinite(values))[0]
+    raise ValueError(
+        f"kernel: {kernel_name(kernel)} gives a value that is not finite, "
+        f"{values[row, column]} in row {row}, column {column} of {values.shape}; "
+        "rescale the features or change the kernel"
+    )
+
+
+def check_square(X: Any, name: str = "X") -> None:
+    """Raise unless kernel values between all training rows are given."""
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(f"kernel='precomputed' needs a square {name}, got shape {X.shape}")
 
 
 def _at_least_as_wide(X: Any, Z: Any) -> Any:

@@ -18,6 +18,8 @@ from sklearn.neighbors import KernelDensity
 
 import pursuit
 from pursuit import DensityClassifier, ManifoldParzenDensity, ManifoldParzenDensityCV, ParzenDensity
+from pursuit.density.bandwidth import neighbor_variance
+from pursuit.geometry.unique_rows import distinct_rows
 from pursuit.kernels import RBF, Linear
 
 
@@ -394,3 +396,30 @@ def test_a_classifier_refuses_a_single_class():
     X, y = np.arange(6.0).reshape(3, 2), ["ant", "ant", "bee"]
     with pytest.raises(ValueError, match="one class only .ant."):
         DensityClassifier(ParzenDensity()).fit(X, y, [1, 1, 0])
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
+def test_a_search_has_a_smallest_noise_and_says_so(scale, rng):
+    """On a line, and in pairs a rounding error apart, the likelihood asks for no noise at all."""
+    t = rng.uniform(size=(60, 1))
+    pairs = np.repeat(rng.normal(size=(30, 2)), 2, axis=0) * (1 + 1e-13 * np.arange(60)[:, None])
+    for X in (t * [1.0, 2.0], np.hstack([t, np.zeros((60, 2))]), pairs):
+        with pytest.warns(
+            UserWarning, match="still rises at the smallest noise variance.*give noise_variance"
+        ):
+            search = ManifoldParzenDensityCV((5, 10)).fit(scale * X)
+        radius = np.sort(((X - X[:, None]) ** 2).sum(axis=2), axis=1)[:, 5]
+        share = search.noise_variance_ / (scale**2 * np.median(radius) / X.shape[1])
+        assert 1e-4 <= share <= 4e-4
+    given = ManifoldParzenDensityCV((5,), noise_variance=[1e-12 * scale**2]).fit(scale * t)
+    assert given.noise_variance_ == 1e-12 * scale**2
+
+
+def test_the_smallest_noise_changes_no_ordinary_search(rng):
+    t = rng.uniform(0, 3, size=(80, 1))
+    X = np.hstack([np.sin(t), t, t**2]) + 0.01 * rng.normal(size=(80, 3))
+    search = ManifoldParzenDensityCV((5, 10)).fit(X)
+    steps = np.log(search.noise_variances_ / neighbor_variance(distinct_rows(X))) / np.log(4)
+    assert_allclose(steps, steps.round(), atol=1e-9)
+    assert len(steps) == 10 and -8 <= steps[0] <= -4
+    assert search.noise_variance_ > search.noise_variances_[1]

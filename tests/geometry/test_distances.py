@@ -9,7 +9,12 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from pursuit.geometry import distances
-from pursuit.geometry.distances import pair_distances, shifted_centres, squared_distances
+from pursuit.geometry.distances import (
+    feature_variance,
+    pair_distances,
+    shifted_centres,
+    squared_distances,
+)
 from pursuit.kernels import RBF
 
 FORMS = [np.asarray, sparse.csr_matrix, sparse.csr_array]
@@ -140,3 +145,15 @@ def test_ordinary_rows_are_not_formed_twice(rng, monkeypatch):
         X = np.hstack([rng.normal(size=(500, 10)), rng.random((500, 44)) < 0.05]).astype(dtype)
         squared_distances(X, shifted_centres(X))
     assert looked == [500, 500]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_mean_variance_of_the_features(form, rng):
+    X, weights = rng.normal(size=(40, 3)) * [1.0, 2.0, 3.0] + 5.0, rng.integers(0, 3, 40)
+    assert_allclose(feature_variance(form(X)), X.var(axis=0).mean())
+    repeated = np.repeat(X, weights, axis=0).var(axis=0).mean()
+    assert_allclose(feature_variance(form(X), weights), repeated)
+
+
+def test_variance_far_from_the_origin():
+    assert_allclose(feature_variance(np.array([[1e9], [1e9 + 1.0]])), 0.25)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from pursuit.geometry.unique_rows import equal_rows
+from pursuit.geometry.unique_rows import distinct_rows, equal_rows, row_order
 
 ROWS = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, -0.0], [3.0, 0.0], [0.0, 2.0]])
 
@@ -30,3 +30,16 @@ def test_sparse_rows_are_equal_by_their_values_and_not_by_how_they_are_stored():
 def test_no_rows():
     first, place = equal_rows(np.zeros((0, 3)))
     assert len(first) == len(place) == 0
+
+
+def test_rows_in_lexicographic_order_dense_and_sparse(rng):
+    X = rng.integers(-3, 4, (300, 4)) * 10.0 ** rng.integers(-200, 200, (300, 4))
+    X[rng.random(X.shape) < 0.5] = 0.0
+    X[::7] *= -0.0
+    X[5] = X[9]
+    expected = sorted(range(300), key=lambda i: tuple(X[i]))
+    np.testing.assert_array_equal(row_order(X), expected)
+    np.testing.assert_array_equal(row_order(sparse.csr_array(X)), expected)
+    different = np.array(sorted({tuple(row) for row in (X + 0.0).tolist()}))
+    np.testing.assert_array_equal(distinct_rows(X).X, different)
+    np.testing.assert_array_equal(distinct_rows(sparse.csr_array(X)).X.toarray(), different)

@@ -361,7 +361,9 @@ def test_nothing_to_choose(selection):
 def test_errors_of_the_kernel():
     X = np.array([[1.0], [2.0], [np.inf], [3.0]])
     with pytest.raises(ValueError, match=r"kernel: K\(x, x\) is not finite at row 2"):
-        start(FunctionKernel(lambda X, Z: X @ Z.T), X)
+        start(Linear(), X)
+    with pytest.raises(ValueError, match=r"kernel: <lambda> gives .* inf in row 0, column 2"):
+        start(FunctionKernel(lambda X, Z: X @ Z.T), np.abs(X))
     with pytest.raises(ValueError, match="semidefinite, but .* is -4 at row 1"):
         start(FunctionKernel(lambda X, Z: 5.0 - X @ Z.T), np.array([[1.0], [3.0]]))
     with pytest.raises(ValueError, match="square X, got shape"):
@@ -373,6 +375,18 @@ def test_a_diagonal_below_zero_by_rounding_is_zero():
     deflation = run(Precomputed(), K, "residual", 3)
     assert deflation.pivots == [2, 0]
     assert_array_equal(deflation.diagonal, [1.0, 0.0, 2.0])
+
+
+def test_a_kernel_of_the_user_that_is_not_finite(rng):
+    class Hollow(Kernel):
+        def evaluate(self, X, Z):
+            K = X @ Z.T
+            K[K < 0] = np.nan
+            return K
+
+    for selection in ("rayleigh", "residual"):
+        with pytest.raises(ValueError, match=r"kernel: .*Hollow.* not finite, nan in row"):
+            run(Hollow(), rng.normal(size=(30, 3)), selection, 5)
 
 
 def test_a_kernel_of_the_user(rng):

@@ -1,5 +1,9 @@
 """Hyperplane and convex neighbours: the chapter's definitions, known cases, edges, grids."""
 
+import itertools
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 import reference_local as reference
@@ -7,6 +11,7 @@ import sklearn
 from problems import awkward
 from scipy import sparse
 from scipy.ndimage import gaussian_filter
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -57,7 +62,7 @@ def test_line_against_segment():
     least at t = 4 / (2 + lambda).
     """
     X, y = [[1.0, 0.0], [3.0, 0.0], [0.0, -9.0], [0.0, -8.0]], [0, 0, 1, 1]
-    line = HyperplaneKNeighborsClassifier(2).fit(X, y)
+    line = HyperplaneKNeighborsClassifier(2, alpha=0.0).fit(X, y)
     segment = ConvexKNeighborsClassifier(2).fit(X, y)
     np.testing.assert_allclose(line._outputs(np.array([[0.0, 2.0]])), [[-4.0, 0.0]], atol=1e-12)
     np.testing.assert_allclose(segment._outputs(np.array([[0.0, 2.0]])), [[-5.0, -100.0]])
@@ -77,7 +82,10 @@ def test_inside_a_triangle_and_on_its_corner():
 
 # Equal to the definitions.
 
+whole_space = pytest.mark.filterwarnings("ignore:alpha=0 with:UserWarning")
 
+
+@whole_space
 @pytest.mark.parametrize("alpha", [0.0, 1e-9, 1e-3, 0.5, 1e5])
 @pytest.mark.parametrize("k", [1, 2, 6, 12, 13, 25])
 def test_hyperplane_equals_least_squares(k, alpha, clouds):
@@ -90,6 +98,7 @@ def test_hyperplane_equals_least_squares(k, alpha, clouds):
     np.testing.assert_allclose(-model._outputs(Q), expected, rtol=1e-9, atol=1e-10)
 
 
+@whole_space
 @pytest.mark.parametrize("n_components", [1, 3, 8, 40])
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_leading_components(n_components, alpha, clouds):
@@ -209,7 +218,7 @@ def test_a_large_penalty_is_the_nearest_local_centroid(clouds):
 
 def test_the_hyperplane_is_nearer_than_the_hull_and_that_than_the_neighbor(clouds):
     X, y, Q = clouds
-    plane = -HyperplaneKNeighborsClassifier(8).fit(X, y).decision_function(Q)
+    plane = -HyperplaneKNeighborsClassifier(8, alpha=0.0).fit(X, y).decision_function(Q)
     hull = -ConvexKNeighborsClassifier(8).fit(X, y).decision_function(Q)
     point = -ConvexKNeighborsClassifier(1).fit(X, y).decision_function(Q)
     assert (plane <= hull + 1e-12).all() and (hull <= point + 1e-12).all()
@@ -243,20 +252,28 @@ def test_a_class_smaller_than_k(clouds):
         (HyperplaneKNeighborsClassifier, reference.hyperplane_distance),
         (ConvexKNeighborsClassifier, reference.hull_distance_by_least_squares),
     ):
-        found = -make(20).fit(X[few], y[few])._outputs(Q)
+        model = make(20)
+        if hasattr(model, "alpha"):
+            model.set_params(alpha=0.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the hyperplane of 20 rows is all space
+            found = -model.fit(X[few], y[few])._outputs(Q)
         np.testing.assert_allclose(
             found, reference.table(X[few], y[few], Q, 20, distance), rtol=1e-9, atol=1e-10
         )
 
 
-@pytest.mark.parametrize("make", [HyperplaneKNeighborsClassifier, ConvexKNeighborsClassifier])
+@whole_space
+@pytest.mark.parametrize(
+    "make", [partial(HyperplaneKNeighborsClassifier, alpha=0.0), ConvexKNeighborsClassifier]
+)
 def test_in_several_hulls_the_nearest_centroid_decides(make):
     """15 neighbours span the plane, and all classes are at distance zero from every row of it."""
     X, y = make_blobs(300, centers=[[0, 0], [3, 0], [0, 3]], cluster_std=1.0, random_state=0)
     model = make(15).fit(X[:200], y[:200])
     values = model._outputs(X[200:])
     zero = values > -1e-9
-    assert zero.all() if make is HyperplaneKNeighborsClassifier else (zero.sum(axis=1) > 1).any()
+    assert zero.all() if make is not ConvexKNeighborsClassifier else (zero.sum(axis=1) > 1).any()
     neighbors = KNeighborsClassifier(15).fit(X[:200], y[:200])
     assert model.score(X[200:], y[200:]) > neighbors.score(X[200:], y[200:]) - 0.05
     several = zero.sum(axis=1) > 1
@@ -269,7 +286,7 @@ def test_in_several_hulls_the_nearest_centroid_decides(make):
 
 def test_a_copy_of_one_row_is_at_distance_zero(clouds):
     X, y, _ = clouds
-    for model in (HyperplaneKNeighborsClassifier(6), ConvexKNeighborsClassifier(6)):
+    for model in (HyperplaneKNeighborsClassifier(6, alpha=0.0), ConvexKNeighborsClassifier(6)):
         values = model.fit(X, y)._outputs(X[10:20])
         assert (values[np.arange(10), y[10:20]] == 0.0).all()
         np.testing.assert_array_equal(model.predict(X[10:20]), y[10:20])
@@ -303,6 +320,69 @@ def test_sparse_rows_and_wide_indices(clouds):
         np.testing.assert_allclose(mixed.decision_function(Q), expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("make", [HyperplaneKNeighborsClassifier, ConvexKNeighborsClassifier])
+def test_dense_and_sparse_rows_meet(make, clouds):
+    X, y, Q = clouds
+    X, Q = np.where(np.abs(X - 3) < 0.4, 0.0, X), np.where(np.abs(Q - 3) < 0.4, 0.0, Q)
+    dense, csr = make(8).fit(X, y), make(8).fit(sparse.csr_array(X), y)
+    mixed = make(8).fit(X[y != 2], y[y != 2]).partial_fit(sparse.csr_matrix(X[y == 2]), y[y == 2])
+    expected = dense.decision_function(Q)
+    for model in (dense, csr, mixed):
+        for queries in (Q, sparse.csr_matrix(Q), sparse.csr_array(Q)):
+            found = model.decision_function(queries)
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(model.predict_proba(Q), dense.predict_proba(Q), rtol=1e-6)
+        curve = model.validation_curve(n_neighbors=[2, 8])
+        np.testing.assert_allclose(curve.errors, dense.validation_curve(n_neighbors=[2, 8]).errors)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("make", [HyperplaneKNeighborsClassifier, ConvexKNeighborsClassifier])
+def test_equal_distances_do_not_go_by_the_order_of_the_rows(make, kind, rng):
+    """On a grid of integers many rows are as far away as the k-th neighbour."""
+    X = np.array(list(itertools.product(range(6), repeat=3)), dtype=float)
+    y = rng.integers(0, 2, len(X))
+    Q = X[::5] + np.array([0.5, 0.0, 0.5])
+    models = []
+    for _ in range(20):
+        order = rng.permutation(len(X))
+        models.append(make(4).fit(kind(X[order]), y[order]))
+    expected = models[0].decision_function(Q)
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.decision_function(Q), expected)
+        np.testing.assert_array_equal(model.predict_proba(Q), models[0].predict_proba(Q))
+
+
+def test_a_hyperplane_that_is_the_whole_space_gives_a_warning(clouds):
+    X, y, Q = clouds
+    for model in (
+        HyperplaneKNeighborsClassifier(13, alpha=0),
+        HyperplaneKNeighborsClassifier(30, alpha=0.0, n_components=12),
+    ):
+        with pytest.warns(UserWarning, match=r"alpha=0 with .* in 12 dimensions.*alpha='scale'"):
+            model.fit(X, y)
+    for parameters in ({"n_neighbors": 12}, {"n_neighbors": 13, "n_components": 11}):
+        HyperplaneKNeighborsClassifier(**parameters, alpha=0.0).fit(X, y)
+
+
+def test_the_default_penalty_keeps_the_classes_apart_in_low_dimension():
+    """Without one all decision values are some 1e-11, and calibration falls to chance."""
+    X, y = make_blobs(300, centers=[[0, 0], [3, 0], [0, 3]], cluster_std=1.0, random_state=0)
+    model = HyperplaneKNeighborsClassifier(15).fit(X[:200], y[:200])
+    assert np.abs(model.decision_function(X[200:])).max() > 0.1
+    within = np.average([X[:200][y[:200] == c].var(axis=0).mean() for c in range(3)],
+                        weights=np.bincount(y[:200]))  # fmt: skip
+    np.testing.assert_allclose(model.feature_variance_, within)
+    given = HyperplaneKNeighborsClassifier(15, alpha=within).fit(X[:200], y[:200])
+    np.testing.assert_allclose(
+        given.decision_function(X[200:]), model.decision_function(X[200:]), rtol=1e-9
+    )
+    calibrated = CalibratedClassifierCV(HyperplaneKNeighborsClassifier(15)).fit(X[:200], y[:200])
+    for machine in (calibrated, model):
+        chosen = machine.predict_proba(X[200:])[np.arange(100), y[200:]]
+        assert -np.log(chosen).mean() < 0.5 * np.log(3)  # ln 3 is chance
+
+
 def test_blocks_and_threads_change_nothing(clouds, monkeypatch):
     X, y, Q = clouds
     for model in (HyperplaneKNeighborsClassifier(8, alpha=0.1), ConvexKNeighborsClassifier(8)):
@@ -322,6 +402,7 @@ def test_blocks_and_threads_change_nothing(clouds, monkeypatch):
         (HyperplaneKNeighborsClassifier(0), "n_neighbors"),
         (HyperplaneKNeighborsClassifier(alpha=-1.0), "alpha"),
         (HyperplaneKNeighborsClassifier(alpha=np.nan), "alpha"),
+        (HyperplaneKNeighborsClassifier(alpha="auto"), "alpha must be 'scale'"),
         (HyperplaneKNeighborsClassifier(n_components=0), "n_components"),
         (ConvexKNeighborsClassifier(2.5), "n_neighbors"),
     ],
@@ -417,6 +498,7 @@ def test_probabilities_of_two_classes_and_any_unit(clouds):
 # Grids.
 
 
+@whole_space
 def test_the_curve_is_that_of_one_model_after_another(clouds):
     X, y, Q = clouds
     labels = np.arange(20) % 3

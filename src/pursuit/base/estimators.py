@@ -28,10 +28,21 @@ from pursuit._validation import (
     signed_targets,
 )
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.expansion.probabilities import fit_temperature, predicted_classes, probabilities
+from pursuit.expansion.probabilities import (
+    fit_temperature,
+    log_probabilities,
+    predicted_classes,
+    probabilities,
+)
 from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
 
-__all__ = ["ExpansionClassifier", "ExpansionRegressor", "ExpansionEstimator", "squeeze_binary"]
+__all__ = [
+    "ExpansionClassifier",
+    "ExpansionEstimator",
+    "ExpansionRegressor",
+    "ProbabilisticClassifier",
+    "squeeze_binary",
+]
 
 
 class ExpansionEstimator(BaseEstimator):
@@ -97,7 +108,47 @@ class ExpansionEstimator(BaseEstimator):
         raise NotImplementedError
 
 
-class ExpansionClassifier(ExpansionEstimator):
+class ProbabilisticClassifier:
+    """Class probabilities, and their logarithms, by the softmax of decision values."""
+
+    def _scaled_values(self, X: Any) -> tuple[Array, float]:
+        """Decision values, one column for two classes, else one each; and what multiplies them."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities: softmax of the decision values, over ``temperature_`` if any.
+
+        The largest probability is always that of the class that ``predict`` gives.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return probabilities(*self._scaled_values(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the class probabilities, exact where these are too small for a number.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``; -inf for a class that is impossible.
+        """
+        return log_probabilities(*self._scaled_values(X))
+
+
+class ExpansionClassifier(ProbabilisticClassifier, ExpansionEstimator):
     """Prediction of classes from decision values: one column for two classes, else one each."""
 
     classes_: Array
@@ -177,22 +228,9 @@ class ExpansionClassifier(ExpansionEstimator):
         """
         return self._labels(self._outputs(X))
 
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities: softmax of the decision values over ``temperature_``.
-
-        The largest probability is always that of the class that ``predict`` gives.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return probabilities(self._outputs(X), 1.0 / self.temperature_)
+    def _scaled_values(self, X: Any) -> tuple[Array, float]:
+        """The decision values, over the temperature."""
+        return self._outputs(X), 1.0 / self.temperature_
 
     def _labels(self, outputs: Array) -> Array:
         """Labels of raw outputs; ties go to the first class."""

@@ -73,7 +73,7 @@ from pursuit.expansion.basis_functions import Atoms, AtomSet
 from pursuit.expansion.design_matrix import DesignMatrix
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.geometry.unique_rows import equal_rows
-from pursuit.kernels import Precomputed, is_precomputed
+from pursuit.kernels import Precomputed, check_square, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import cholesky
 from pursuit.losses import Loss, SmoothHinge, resolve_loss
@@ -417,8 +417,8 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
         self.loss_ = self._resolved_loss(samples.Y.shape[1])
         rows = np.flatnonzero(samples.weights > 0)
         kernel = self._resolved_kernel(samples.take(rows))
-        if is_precomputed(self.kernel) and samples.X.shape[0] != samples.X.shape[1]:
-            raise ValueError(f"kernel='precomputed' needs a square X, got shape {samples.X.shape}")
+        if is_precomputed(self.kernel):
+            check_square(samples.X)
         square = isinstance(kernel, Precomputed)
         used = samples if len(rows) == samples.X.shape[0] else samples.take(rows)
         first, copies = equal_rows(used.X[:, rows].T if square else used.X)

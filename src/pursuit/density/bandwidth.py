@@ -39,6 +39,7 @@ from scipy.optimize import minimize_scalar
 
 from pursuit._typing import Array
 from pursuit.density.gaussian_mixture import CovarianceModel, Gaussians, log_densities, log_volumes
+from pursuit.geometry.distances import feature_variance
 from pursuit.geometry.local_covariance import nearest_indices, scales
 from pursuit.geometry.unique_rows import DistinctRows
 from pursuit.linalg import blocks
@@ -235,16 +236,19 @@ def best_width(
     return float(np.sqrt(start * np.exp(found.x)))
 
 
-def neighbor_variance(distinct: DistinctRows) -> float:
-    """Median over the rows of the squared distance to the nearest one, for each feature.
+def neighbor_variance(distinct: DistinctRows, n_neighbors: int = 1) -> float:
+    """Median over the rows of the squared distance to a near one, for each feature.
 
     Parameters
     ----------
     distinct : DistinctRows
         At least two rows.
+    n_neighbors : int, default=1
+        Which one: the nearest, the second, ...; the furthest where there are no more.
     """
-    nearest = nearest_indices(distinct, np.arange(len(distinct.X)), 1)[:, 0]
-    squared = ((distinct.X[nearest] - distinct.X) ** 2).sum(axis=1)
+    k = min(n_neighbors, len(distinct.X) - 1)
+    near = nearest_indices(distinct, np.arange(len(distinct.X)), k)[:, -1]
+    squared = ((distinct.X[near] - distinct.X) ** 2).sum(axis=1)
     return float(np.median(squared) / distinct.X.shape[1])
 
 
@@ -260,8 +264,6 @@ def rule_bandwidth(distinct: DistinctRows, rule: str) -> float:
         features' standard deviations.
     """
     weights, n_features = distinct.weights, distinct.X.shape[1]
-    shifted = distinct.X - distinct.X[0]
-    shifted -= np.average(shifted, axis=0, weights=weights)
-    variance = np.average(shifted**2, axis=0, weights=weights).mean()
+    variance = feature_variance(distinct.X, weights)
     size = weights.sum() * (1.0 if rule == "scott" else (n_features + 2) / 4.0)
     return float(size ** (-1.0 / (n_features + 4)) * np.sqrt(variance))

@@ -26,16 +26,16 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import check_several_classes, check_weights, read_data
-from pursuit.base.estimators import squeeze_binary
+from pursuit.base.estimators import ProbabilisticClassifier, squeeze_binary
 from pursuit.base.parameters import constructor, positional
 from pursuit.density.parzen import ParzenDensity
-from pursuit.expansion.probabilities import predicted_classes, probabilities
+from pursuit.expansion.probabilities import predicted_classes
 
 __all__ = ["DensityClassifier"]
 
 
 @constructor
-class DensityClassifier(ClassifierMixin, BaseEstimator):
+class DensityClassifier(ClassifierMixin, ProbabilisticClassifier, BaseEstimator):
     """Bayes classifier: a density for each class, and the classes' priors (section 13.4.3).
 
     Parameters
@@ -181,36 +181,9 @@ class DensityClassifier(ClassifierMixin, BaseEstimator):
         labels: Array = self.classes_[codes]
         return labels
 
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities; the largest is that of the class that ``predict`` gives.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return probabilities(self._decisions(X), 1.0)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the class probabilities; -inf where one is too small for a number.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        logarithms : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+    def _scaled_values(self, X: Any) -> tuple[Array, float]:
+        """Log p(x | c) p(c) as they are."""
+        return self._decisions(X), 1.0
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Log p(x | c) p(c), which no class is too improbable for.

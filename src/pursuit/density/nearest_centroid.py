@@ -32,7 +32,7 @@ from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.kernels import Precomputed
+from pursuit.kernels import Precomputed, check_square, check_values
 
 __all__ = ["KernelCentroidClassifier"]
 
@@ -126,6 +126,8 @@ class KernelCentroidClassifier(ClassifierMixin, KernelParameters, ExpansionClass
         """
         samples = self._read(X, y, sample_weight)
         kernel = self._resolved_kernel(samples)
+        if isinstance(kernel, Precomputed):
+            check_square(samples.X)
         rows = np.flatnonzero(samples.weights)
         samples = samples.take(rows)
         atoms = Atoms(kernel, rows if isinstance(kernel, Precomputed) else samples.X)
@@ -134,6 +136,7 @@ class KernelCentroidClassifier(ClassifierMixin, KernelParameters, ExpansionClass
         shares = members * samples.weights
         shares /= shares.sum(axis=1, keepdims=True)
         means = KernelExpansion(atoms, shares, np.zeros(len(shares)))(samples.X)
+        check_values(kernel, means)
         norms = np.einsum("ci,ic->c", shares, means)
         self._store_expansion(_difference(KernelExpansion(atoms, 2.0 * shares, -norms)), rows)
         self._fit_temperature(samples)

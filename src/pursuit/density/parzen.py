@@ -81,6 +81,10 @@ __all__ = [
 
 # sigma^2 that a search looks at, relative to what separates neighbours.
 NOISE_GRID = 4.0 ** np.arange(-8.0, 2.0)
+# A search looks at no sigma^2 below this share of the squared distance of the k-th neighbours.
+SMALLEST_SHARE = 1e-4
+# A likelihood that has no maximum gains log(4) / 2 = 0.69 a direction from one value to the next.
+STILL_RISES = 0.1
 
 
 class _Mixture(DensityMixin, BaseEstimator):
@@ -439,7 +443,9 @@ class ManifoldParzenDensityCV(_Oriented):
         Values of d.
     noise_variance : float, sequence of float or None, default=None
         Values of sigma^2. None: the median squared distance of the nearest rows, over n, times
-        4^-8, 4^-7, ..., 4.
+        4^-8, 4^-7, ..., 4, all moved up so far that none is below 1e-4 of that of the k-th nearest
+        rows, for the smallest k. Where the likelihood still rises at the smallest, as for rows that
+        lie on a surface to rounding, there is a warning.
     neighborhood : "hard", str, Kernel or callable, default="hard"
         See `ManifoldParzenDensity`.
 
@@ -515,7 +521,7 @@ class ManifoldParzenDensityCV(_Oriented):
             raise ValueError("X has 1 sample or equal rows alone: a search needs different rows")
         if X_val is not None:
             X_val = read_data(self, X_val, name="X_val", reset=False)
-        self.noise_variances_ = self._noise_values(distinct)
+        self.noise_variances_ = self._noise_values(distinct, min(ks))
         models = [CovarianceModel(float(v), int(d)) for d in ds for v in self.noise_variances_]
         around = self._neighbors_around(distinct, max(ks))
         fits = [self._fit(spherical, around, k, max(ds)) for k in ks]
@@ -525,6 +531,8 @@ class ManifoldParzenDensityCV(_Oriented):
         self.best_score_ = float(self.scores_[best])
         self.n_neighbors_, self.n_components_ = int(ks[best[0]]), int(ds[best[1]])
         self.noise_variance_ = float(self.noise_variances_[best[2]])
+        if self.noise_variance is None and best[2] == 0:
+            self._warn_of_the_smallest(self.scores_[best[:2]])
         self.gaussians_ = truncated(fits[best[0]][0], self.n_components_)
         return self
 
@@ -547,11 +555,26 @@ class ManifoldParzenDensityCV(_Oriented):
         self._check_neighborhood()
         return grids["n_neighbors"], grids["n_components"]
 
-    def _noise_values(self, distinct: DistinctRows) -> Array:
+    def _noise_values(self, distinct: DistinctRows, k: int) -> Array:
         """Values of sigma^2 to try."""
-        if self.noise_variance is None:
-            return np.asarray(neighbor_variance(distinct) * NOISE_GRID)
-        return np.atleast_1d(np.asarray(self.noise_variance, dtype=np.float64))
+        if self.noise_variance is not None:
+            return np.atleast_1d(np.asarray(self.noise_variance, dtype=np.float64))
+        tiny = float(np.finfo(np.float64).tiny) / NOISE_GRID[0]
+        values = max(neighbor_variance(distinct), tiny) * NOISE_GRID
+        least = max(SMALLEST_SHARE * neighbor_variance(distinct, k), tiny)
+        steps = np.ceil((np.log(least) - np.log(values[0])) / np.log(4.0))
+        return np.asarray(values * 4.0 ** max(steps, 0.0))
+
+    def _warn_of_the_smallest(self, scores: Array) -> None:
+        """Say that the likelihood asks for less noise than is tried."""
+        if not scores[0] > scores[1] + STILL_RISES:
+            return
+        warn(
+            f"the likelihood still rises at the smallest noise variance tried, "
+            f"{self.noise_variance_:.3g}: the rows lie on surfaces of few dimensions or in tight "
+            "groups (or X_val repeats rows of X); give noise_variance, or leave out features that "
+            "others determine"
+        )
 
     def _fit(
         self, spherical: Gaussians, around: LeaveOneOutNeighbors, k: int, d: int

@@ -34,7 +34,7 @@ from scipy import sparse
 
 from pursuit._typing import Array
 from pursuit.geometry.distances import shifted_centres, squared_distances
-from pursuit.kernels import FunctionKernel, Kernel, exp_decay
+from pursuit.kernels import FunctionKernel, Kernel, exp_decay, kernel_name
 
 __all__ = ["AtomSet", "Atoms", "FunctionAtoms", "MixedAtoms", "OrientedAtoms", "unite"]
 
@@ -100,7 +100,7 @@ class Atoms(_Subsets):
     @property
     def names(self) -> list[str]:
         """The kernel, for each atom."""
-        return [_kernel_name(self.kernel)] * len(self)
+        return [kernel_name(self.kernel)] * len(self)
 
     @property
     def functions(self) -> Functions:
@@ -113,13 +113,6 @@ class Atoms(_Subsets):
     def take(self, indices: Array) -> Atoms:
         """Return the atoms at `indices`, in that order."""
         return Atoms(self.kernel, self.centres[indices])
-
-
-def _kernel_name(kernel: Kernel) -> str:
-    """Return what a kernel is called; for a user's function, its name."""
-    if not isinstance(kernel, FunctionKernel):
-        return repr(kernel)
-    return str(getattr(kernel.function, "__name__", type(kernel.function).__name__))
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,21 @@ temperature s > 0,
 
 and s minimises the weighted negative log-likelihood on leave-one-out decision values. As s is
 positive the most probable class is always the one with the largest decision value, and
-`probabilities` keeps it so under rounding.
+`probabilities` keeps it so under rounding. `log_probabilities` is formed from the decision values
+themselves: log p(c | x) = s f_c - log sum_d exp(s f_d) is a number where p(c | x) is none.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 
 from pursuit._typing import Array
 
 __all__ = [
     "fit_inverse_temperature",
     "fit_temperature",
+    "log_probabilities",
     "negative_log_likelihood",
     "probabilities",
     "predicted_classes",
@@ -147,9 +149,28 @@ def probabilities(values: Array, scale: float) -> Array:
         table = np.column_stack([1.0 - positive, positive])
     else:
         table = softmax(scale * values, axis=1)
-    codes = predicted_classes(values)
-    wrong = np.flatnonzero(table.argmax(axis=1) != codes)
-    for row in wrong:
-        code = codes[row]
-        table[row, code] = np.nextafter(table[row].max(), 2.0)
+    return _agreeing(table, predicted_classes(values))
+
+
+def log_probabilities(values: Array, scale: float) -> Array:
+    """Logarithms of class probabilities, (n_rows, n_classes), finite wherever the values are.
+
+    The largest is that of the class with the largest decision value, as for `probabilities`.
+    """
+    largest = np.finfo(np.float64).max
+    top = values.max(axis=1, keepdims=True) if values.shape[1] > 1 else 0.0
+    with np.errstate(over="ignore"):
+        scaled = np.clip(scale * (values - top), -largest, largest)
+    scaled[np.isneginf(values)] = -np.inf  # a class without samples
+    if values.shape[1] == 1:
+        table = np.column_stack([log_expit(-scaled[:, 0]), log_expit(scaled[:, 0])])
+    else:
+        table = log_softmax(scaled, axis=1)
+    return _agreeing(table, predicted_classes(values))
+
+
+def _agreeing(table: Array, codes: Array) -> Array:
+    """The table with the largest number of each row in the column of its class."""
+    for row in np.flatnonzero(table.argmax(axis=1) != codes):
+        table[row, codes[row]] = np.nextafter(table[row].max(), 2.0)
     return table

@@ -42,6 +42,7 @@ from pursuit.linalg.factor import append_columns, squared_norms
 __all__ = [
     "Centres",
     "common_shift",
+    "feature_variance",
     "from_products",
     "inner",
     "pair_distances",
@@ -90,6 +91,34 @@ def common_shift(rows: Array) -> Array:
     """
     few = rows[:: max(1, len(rows) // SHIFT_ROWS)]
     return np.asarray(np.median(few, axis=0))
+
+
+def feature_variance(X: Any, weights: Array | None = None) -> float:
+    """Mean over the features of their variances.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+        At least one row.
+    weights : ndarray of shape (n_rows,), optional
+        Weights of the rows.
+    """
+    shares = np.ones(X.shape[0]) if weights is None else weights
+    variances = _sparse_variances if sparse.issparse(X) else _variances
+    return float(variances(X.astype(np.float64), shares / shares.sum()).mean())
+
+
+def _variances(X: Array, shares: Array) -> Array:
+    """Variance of each feature, from differences."""
+    shifted = X - X[0]
+    shifted -= shares @ shifted
+    return np.asarray(shares @ shifted**2)
+
+
+def _sparse_variances(X: Any, shares: Array) -> Array:
+    """Variance of each feature, from the entries other than zero."""
+    means = X.T @ shares
+    return np.asarray(np.maximum(X.multiply(X).T @ shares - means**2, 0.0))
 
 
 def inner(X: Any, Z: Any) -> Array:

@@ -176,13 +176,19 @@ class NearestRows:
         """Number of rows."""
         return int(self.rows.shape[0])
 
+    def alike(self, queries: Any) -> Any:
+        """Queries in the form of the rows, dense or CSR."""
+        if sparse.issparse(queries) == sparse.issparse(self.rows):
+            return queries
+        return queries.toarray() if sparse.issparse(queries) else type(self.rows)(queries)
+
     def search(self, queries: Any, n_neighbors: int, leave_out: Array | None = None) -> Array:
         """Indices of the nearest rows.
 
         Parameters
         ----------
         queries : {ndarray, CSR matrix} of shape (n_queries, n_features)
-            Of the kind of the rows.
+            Of the kind of the rows, see `alike`.
         n_neighbors : int
             How many; all of them where there are no more.
         leave_out : ndarray of int of shape (n_queries,), optional

@@ -47,7 +47,7 @@ import numpy as np
 
 from pursuit._typing import Array
 from pursuit.greedy.pivot_rules import DRAWN, PIVOT_RULES
-from pursuit.kernels import Kernel, Precomputed, resolve_kernel
+from pursuit.kernels import Kernel, Precomputed, check_square, check_values, resolve_kernel
 from pursuit.linalg import blocks
 from pursuit.linalg.partial_cholesky import SUBSPACE_RANK, PartialCholesky, first_best
 
@@ -96,7 +96,7 @@ class Deflation(PartialCholesky):
         """Rows to their kernel values with some points."""
         centres = indices if isinstance(self.kernel, Precomputed) else self.X[indices]
         prepared = self.kernel.prepare(_float64(centres))
-        return lambda X: self.kernel.evaluate(X, prepared)
+        return lambda X: check_values(self.kernel, self.kernel.evaluate(X, prepared))
 
     def columns(self, indices: Array) -> Array:
         """K^[:, indices], (m, len(indices))."""
@@ -220,8 +220,7 @@ def kernel_and_rows(
     used = X if len(rows) == X.shape[0] else X[rows]
     kernel = resolve_kernel(X=used, sample_weight=weights, **arguments)
     if isinstance(kernel, Precomputed):
-        if X.shape[0] != X.shape[1]:
-            raise ValueError(f"kernel='precomputed' needs a square {name}, got shape {X.shape}")
+        check_square(X, name)
         used = used[:, rows]
     return kernel, used
 

@@ -5,7 +5,9 @@ Advances in Neural Information Processing Systems 14 (2002). A query belongs to 
 local shape is the nearest; the distances are those of ``hyperplane.py``.
 
 Nothing is trained. Fit keeps the rows by class, ready for the search of neighbours; a query asks
-each class for its K nearest rows, and for every K and penalty of a grid at once. The temperature
+each class for its K nearest rows, and for every K and penalty of a grid at once. The rows of a
+class are kept in lexicographic order, by which the search settles equal distances: the order of the
+training rows changes nothing. The temperature
 of the probabilities comes from reference rows that are left out in turn, when it is asked for.
 """
 
@@ -22,9 +24,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import check_integer, check_real, read_data
+from pursuit._warnings import warn
+from pursuit.base.estimators import ProbabilisticClassifier
 from pursuit.base.parameters import constructor, positional
-from pursuit.expansion.probabilities import fit_temperature, probabilities
+from pursuit.expansion.probabilities import fit_temperature
+from pursuit.geometry.distances import feature_variance
 from pursuit.geometry.nearest import NearestRows, chunks, gather
+from pursuit.geometry.unique_rows import row_order
 from pursuit.linalg import blocks
 from pursuit.neighbors.hyperplane import (
     LocalRows,
@@ -79,7 +85,7 @@ class Grid(NamedTuple):
     alphas: tuple[float, ...]
 
 
-class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
+class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, BaseEstimator):
     """What both classifiers share: reference rows by class, decisions, probabilities, grids."""
 
     n_neighbors: int
@@ -194,7 +200,11 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
         """
         shape = (len(grid.n_neighbors), len(grid.alphas), X.shape[0], len(self.classes_))
         values = np.empty(shape)
-        for part in blocks.row_blocks(X.shape[0], 16.0 * max(grid.n_neighbors)):
+        kept = [index for index in self.reference_ if index is not None]
+        copied = any(sparse.issparse(index.rows) != sparse.issparse(X) for index in kept)
+        for part in blocks.row_blocks(
+            X.shape[0], 16.0 * (max(grid.n_neighbors) + copied * X.shape[1])
+        ):
             here = None if own is None else (own[0], own[1][part])
             values[:, :, part] = self._block_values(X[part], grid, here)
         return values
@@ -208,8 +218,9 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
             leave_out = own[1] if own is not None and own[0] == code else None
             if index is None or (leave_out is not None and len(index) == 1):
                 continue
-            found = index.search(X, max(grid.n_neighbors), leave_out)
-            self._measure(index, X, found, grid, distances[..., code], centroids[..., code])
+            queries = index.alike(X)
+            found = index.search(queries, max(grid.n_neighbors), leave_out)
+            self._measure(index, queries, found, grid, distances[..., code], centroids[..., code])
         return -settled(distances, centroids[:, None], float(np.finfo(X.dtype).eps) ** 0.75)
 
     def _measure(
@@ -267,23 +278,9 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
         outputs = self._outputs(self._validated(X))
         return np.asarray(self.classes_[outputs.argmax(axis=1)])
 
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities: softmax of minus the squared distances over ``temperature_``.
-
-        The largest probability is always that of the class that ``predict`` gives.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        outputs = self._outputs(self._validated(X))
-        return probabilities(outputs, 1.0 / self.temperature_)
+    def _scaled_values(self, X: Any) -> tuple[Array, float]:
+        """Minus the squared distances, one column a class, over the temperature."""
+        return self._outputs(self._validated(X)), 1.0 / self.temperature_
 
     @property
     def temperature_(self) -> float:
@@ -352,13 +349,16 @@ class _LocalNeighborsClassifier(ClassifierMixin, BaseEstimator):
 def _grown(
     known: dict[Any, NearestRows | None], labels: Array, X: Any, y: Array
 ) -> tuple[NearestRows | None, ...]:
-    """The reference rows of each label, new ones behind those there are; None where none are."""
+    """The reference rows of each label, those there are and new ones, in lexicographic order.
+
+    None where there are none.
+    """
     grown: list[NearestRows | None] = []
     for label in labels:
         old, new = known.get(label), X[np.flatnonzero(y == label)]
         if new.shape[0] and old is not None:
             new = _stacked(old.rows, new)
-        grown.append(NearestRows(new) if new.shape[0] else old)
+        grown.append(NearestRows(new[row_order(new)]) if new.shape[0] else old)
     return tuple(grown)
 
 
@@ -380,11 +380,11 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
     n_neighbors : int, default=15
         K, the number of neighbours in each class; of a smaller class all rows. 1 is the nearest
         neighbour rule.
-    alpha : float, default=0.0
+    alpha : "scale" or float, default="scale"
         lambda, the penalty on leaving the centroid of the neighbours, in squared units of the
-        features. 0 is the hyperplane itself, a large number the nearest centroid of K neighbours.
-        With more neighbours than features it should be positive, as the hyperplane is then the
-        whole space.
+        features; "scale" is `feature_variance_`. 0 is the hyperplane itself, a large number the
+        nearest centroid of K neighbours. With more neighbours than features the hyperplane is the
+        whole space, at distance 0 of every query: then 0 gives a warning.
     n_components : int, optional
         How many leading principal components of the neighbours span the hyperplane; all if None.
 
@@ -395,7 +395,9 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
     class_count_ : ndarray of int of shape (n_classes,)
         Number of reference rows of each class.
     reference_ : tuple of NearestRows
-        The rows of each class, None where there are none.
+        The rows of each class in lexicographic order, None where there are none.
+    feature_variance_ : float
+        Variance within the classes, mean over the features.
     temperature_ : float
         Temperature of the probabilities, fitted when it is first asked for.
     n_features_in_ : int
@@ -410,6 +412,11 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
 
     Notes
     -----
+    Of rows at the same distance as the K-th neighbour the first in lexicographic order (by the
+    first feature, then the second, ...) are taken: the order of the training rows changes nothing.
+
+    Rows may be dense in ``fit`` and CSR in ``predict``, and the other way round.
+
     The parameters may be changed by ``set_params`` after ``fit``.
 
     References
@@ -428,16 +435,42 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
     """
 
     n_neighbors: int = positional(15)
-    alpha: float = 0.0
+    alpha: float | str = "scale"
     n_components: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_real("alpha", self.alpha)
+        if isinstance(self.alpha, str) and self.alpha != "scale":
+            raise ValueError(f"alpha must be 'scale' or a number of at least 0, got {self.alpha!r}")
+        if not isinstance(self.alpha, str):
+            check_real("alpha", self.alpha)
         check_integer("n_components", self.n_components, optional=True)
 
+    def _keep(self, X: Any, y: Any, classes: Any, *, first: bool) -> Self:
+        super()._keep(X, y, classes, first=first)
+        parts = [part for part in self.reference_ if part is not None]
+        squares = [len(part) * feature_variance(part.rows) for part in parts]
+        self.feature_variance_ = sum(squares) / int(self.class_count_.sum())
+        self._warn_of_the_whole_space()
+        return self
+
+    def _warn_of_the_whole_space(self) -> None:
+        """Warn where only rounding tells the classes apart."""
+        n_features = self.n_features_in_
+        k = min(self.n_neighbors, int(self.class_count_.max()))
+        if self.alpha == 0 and min(k - 1, self.n_components or k) >= n_features:
+            warn(
+                f"alpha=0 with {k} neighbors in {n_features} dimensions: their hyperplane is the "
+                "whole space, at distance 0 of every row, and decision values are mere rounding; "
+                f"use alpha='scale', a positive alpha, or n_neighbors of at most {n_features}"
+            )
+
+    def _penalty(self) -> float:
+        """The number that alpha stands for."""
+        return self.feature_variance_ if isinstance(self.alpha, str) else float(self.alpha)
+
     def _grid(self) -> Grid:
-        return super()._grid()._replace(alphas=(float(self.alpha),))
+        return super()._grid()._replace(alphas=(self._penalty(),))
 
     def _distances(self, local: LocalRows, k: int, alphas: tuple[float, ...]) -> Array:
         return hyperplane_distances(local, k, alphas, self.n_components)
@@ -480,7 +513,7 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
         >>> model = model.set_params(**curve.best_params)
         """
         sizes = _sizes(self.n_neighbors if n_neighbors is None else n_neighbors)
-        penalties = np.atleast_1d(self.alpha if alphas is None else alphas).tolist()
+        penalties = np.atleast_1d(self._penalty() if alphas is None else alphas).tolist()
         if not penalties:
             raise ValueError("alphas must hold at least one number")
         for alpha in penalties:
@@ -507,7 +540,7 @@ class ConvexKNeighborsClassifier(_LocalNeighborsClassifier):
     class_count_ : ndarray of int of shape (n_classes,)
         Number of reference rows of each class.
     reference_ : tuple of NearestRows
-        The rows of each class, None where there are none.
+        The rows of each class in lexicographic order, None where there are none.
     temperature_ : float
         Temperature of the probabilities, fitted when it is first asked for.
     n_features_in_ : int
@@ -521,6 +554,11 @@ class ConvexKNeighborsClassifier(_LocalNeighborsClassifier):
 
     Notes
     -----
+    Of rows at the same distance as the K-th neighbour the first in lexicographic order (by the
+    first feature, then the second, ...) are taken: the order of the training rows changes nothing.
+
+    Rows may be dense in ``fit`` and CSR in ``predict``, and the other way round.
+
     The parameter may be changed by ``set_params`` after ``fit``.
 
     References

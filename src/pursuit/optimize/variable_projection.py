@@ -45,6 +45,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pursuit._typing import Array
+from pursuit.kernels import kernel_name
 from pursuit.linalg import blocks
 from pursuit.losses import Loss, MarginLoss, SquaredError
 from pursuit.optimize.coefficients import Coefficients, Targets, best_coefficients
@@ -355,6 +356,11 @@ def descend(
     -------
     descent : Descent
         The best step seen.
+
+    Raises
+    ------
+    ValueError
+        If the energy is finite nowhere; the message names the kernel.
     """
     with blocks.blas_threads(0), blocks.waiting_threads():
         way = _Way(problem, place, unit, free)
@@ -363,6 +369,11 @@ def descend(
         if max_iter and way.size and first[0] > 0.0:
             reason = _follow(way, values, max_iter, tol, watch)
         best = way.best
+        if best is None:
+            raise ValueError(
+                f"kernel: {kernel_name(place.kernel)} gives values that are not finite, or whose "
+                "sums are not; rescale the features or change the kernel"
+            )
         if isinstance(problem.loss, SquaredError) and not best.coefficients.exact:
             best = _evaluated(problem, best.place, best, free.gamma, True)
     return Descent(best, np.array(values), reason)
@@ -415,7 +426,7 @@ class _Way:
         self.size = self.n_Z + int(free.gamma) + self.n_A
         self.last: Step | None = None
         self.last_z: Array | None = None
-        self.best: Step
+        self.best: Step | None = None
         self.lowest = np.inf
 
     def place(self, z: Array) -> Place:

@@ -110,7 +110,7 @@ from scipy.special import expit
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit.dictionary import training_rows
-from pursuit.kernels import Kernel
+from pursuit.kernels import Kernel, kernel_name
 from pursuit.linalg import blocks
 
 __all__ = [
@@ -327,7 +327,8 @@ class Candidates:
                 lengths[part] = np.sqrt(values**2 @ self.weights)
             if not np.isfinite(lengths[part]).all():
                 raise ValueError(
-                    f"kernel: {kernel} gives values that are not finite, or whose squares are not"
+                    f"kernel: {kernel_name(kernel)} gives values that are not finite, or whose "
+                    "squares are not; rescale the features or change the kernel"
                 )
             if kept is not None:
                 kept[part] = values

@@ -52,7 +52,6 @@ from pursuit._warnings import warn
 from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
 from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.expansion.probabilities import probabilities
 from pursuit.linalg import blocks
 from pursuit.sparse_bayes.evidence import (
     CONSTANT,
@@ -218,7 +217,8 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, Expansio
 
     Logistic regression on kernel functions with a precision for each weight. There is no ``C`` to
     tune; how many functions are kept follows from the data and the kernel. Several classes: one
-    machine a class against the others.
+    machine a class against the others. Probabilities are 1 / (1 + exp(-f)) of the decision values,
+    with the weights at their mode, of several classes divided by their sum.
 
     Parameters
     ----------
@@ -339,23 +339,9 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, Expansio
         self._run(candidates, likelihoods, [TargetScaling()] * len(targets))
         return self
 
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities: 1 / (1 + exp(-f)) of the decision values, divided by their sum.
-
-        The weights are at their mode. The largest probability is always that of the class that
-        ``predict`` gives.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return probabilities(_softmax_values(self._outputs(X)), 1.0)
+    def _scaled_values(self, X: Any) -> tuple[Array, float]:
+        """Values whose softmax is 1 / (1 + exp(-f)) divided by its sum; the weights' mode."""
+        return _softmax_values(self._outputs(X)), 1.0
 
 
 def _softmax_values(outputs: Array) -> Array:

@@ -63,7 +63,7 @@ from pursuit.dictionary import draw_candidates
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.geometry.unique_rows import equal_rows
-from pursuit.kernels import RBF, Kernel, Linear, Precomputed
+from pursuit.kernels import RBF, Kernel, Linear, Precomputed, check_values
 from pursuit.linalg import blocks
 from pursuit.optimize.svm import solve_margin
 from pursuit.optimize.svm_on_vectors import solve_on_vectors
@@ -109,7 +109,7 @@ def support_vectors(kernel: Kernel, samples: Samples, C: float) -> tuple[Array, 
         svm = SVC(C=C, kernel="linear", random_state=0)
     else:
         svm = SVC(C=C, kernel="precomputed", random_state=0)
-        gram = _gram(kernel, X)
+        gram = check_values(kernel, _gram(kernel, X))
     for t, y in enumerate(Y.T):
         svm.fit(X if gram is None else gram, y, sample_weight=weights)
         dual = svm.dual_coef_
