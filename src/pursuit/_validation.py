@@ -41,15 +41,25 @@ LARGEST_SINGLE, SMALLEST_SINGLE = 1e15, 1e-15
 
 
 class Samples(NamedTuple):
-    """Training rows with their targets (l, T) and positive weights (l,)."""
+    """Training rows with their targets (l, T) and positive weights (l,).
+
+    A weight is a number of copies times the weight of each, which is 1 where `scales` is None.
+    """
 
     X: Any
     Y: Array
     weights: Array
+    scales: Array | None = None
 
     def take(self, rows: Array) -> Samples:
         """Return some of the rows."""
-        return Samples(self.X[rows], self.Y[rows], self.weights[rows])
+        scales = None if self.scales is None else self.scales[rows]
+        return Samples(self.X[rows], self.Y[rows], self.weights[rows], scales)
+
+    @property
+    def one_copy(self) -> Array:
+        """What each row weighs once; a row of less than one copy is left out whole."""
+        return np.minimum(self.weights, 1.0 if self.scales is None else self.scales)
 
 
 def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> Any:

@@ -100,6 +100,28 @@ def test_leave_one_out_losses_are_those_of_refits(case, block_rows):
         assert_allclose(loss, expected, rtol=1e-7)
 
 
+@pytest.mark.parametrize("budgets", [(8,), (4, 3)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_one_copy_of_a_row_weighs_what_its_class_does(budgets, intercept, rng):
+    scales = np.where(P.labels == "ant", 3.0, 0.4)
+    copies = np.array([0.5, 1.0, 3.0])[np.arange(60) % 3]
+    samples = Samples(P.X, P.Y, copies * scales, scales)
+    atoms = Atoms(KERNEL, P.X)
+    search = SquaredErrorPursuit(
+        equations_of(atoms.functions, samples, 60, centred=intercept), "prefit", list(budgets)
+    )
+    search.extend(sum(budgets))
+    path, support = search.path()
+    losses = leave_one_out_losses(path, atoms.take(support), samples, intercept)
+    D, held_out = reference.rbf(P.X, P.X[support], 0.4), np.empty(P.Y.shape)
+    for basis in path.bases:
+        held_out[:, basis.outputs] = reference.leave_one_out(
+            D, P.Y[:, basis.outputs], samples.weights, basis.picks, 0.0, intercept, scales
+        )
+    errors = ((P.Y - held_out) ** 2).mean(axis=1)
+    assert_allclose(losses[-1], np.average(errors, weights=samples.weights), rtol=1e-8)
+
+
 def left_out(D, Y, weights, support, i, intercept, dropped):
     """The output at row `i` of a fit without the row and without the vector `dropped`."""
     left = weights.copy()

@@ -583,6 +583,30 @@ def test_weight_zero_is_the_row_removed(estimator):
         assert_allclose(weighted.cv_loss_path_, removed.cv_loss_path_, rtol=1e-9)
 
 
+@pytest.mark.parametrize("class_weight", ["balanced", {"ant": 0.3, "zebra": 4.0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"early_stopping": "loo"},
+        {"early_stopping": "bound"},
+        {"fitting": "basic"},
+        {"loss": "squared_hinge"},
+        {"loss": "log_loss", "multi_class": "ovr"},
+    ],
+)
+def test_weight_two_is_the_row_twice_under_class_weights(options, class_weight):
+    weights = np.arange(60) % 3
+    rows = np.repeat(np.arange(60), weights)
+    model = KernelMatchingPursuitClassifier(12, gamma=GAMMA, class_weight=class_weight, **options)
+    weighted = clone(model).fit(P.X, P.labels, weights)
+    repeated = clone(model).fit(P.X[rows], P.labels[rows])
+    assert_close(weighted.predict_proba(P.X), repeated.predict_proba(P.X))
+    assert_allclose(weighted.temperature_, repeated.temperature_, rtol=1e-8)
+    for name in ("leave_one_out_loss_path_", "bound_path_"):
+        if hasattr(weighted, name):
+            assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-8)
+
+
 @pytest.mark.parametrize("class_weight", ["balanced", {"mole": 2, "zebra": 3}])
 def test_a_class_of_weight_zero_does_not_exist(class_weight):
     weights = np.where(P.labels == "ant", 0.0, P.weights)

@@ -141,7 +141,8 @@ class ExpansionClassifier(ExpansionEstimator):
             unweighted = self.classes_[self._class_weights == 0][0]
             raise ValueError(f"class_weight is zero for the class {unweighted}")
         Y = signed_targets(codes, len(self.classes_))
-        return Samples(X, Y, weights * self._class_weights[codes])
+        scales = self._class_weights[codes]
+        return Samples(X, Y, weights * scales, scales)
 
     def _fit_temperature(self, samples: Samples) -> None:
         """The temperature of the highest likelihood on these rows' decision values."""

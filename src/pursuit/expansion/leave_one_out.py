@@ -1,7 +1,8 @@
 """Leave-one-out outputs of every prefix of a path, in closed form.
 
-With the leverage h_i = w_i sum_j q_j(x_i)^2 (plus w_i / W for an intercept) and the residual
-e_i = y_i - f(x_i), the residual without sample i is e_i / (1 - h_i); see ``path.py`` for q.
+With the leverage h_i = u_i sum_j q_j(x_i)^2 (plus u_i / W for an intercept), where u_i is what
+one copy of the row weighs, and the residual e_i = y_i - f(x_i), the residual without sample i is
+e_i / (1 - h_i); see ``path.py`` for q.
 """
 
 from __future__ import annotations
@@ -93,15 +94,15 @@ def leave_one_out(
     path: CoefficientPath,
     values: Array,
     targets: Array,
-    weights: Array,
+    one_copy: Array,
     total_weight: float,
     steps: Array | None = None,
 ) -> Iterator[HeldOut]:
     """Leave-one-out predictions after 1, 2, ... steps, or after those in `steps` alone.
 
     With the atoms as chosen on all rows, y_i - e_i / (1 - h_i) is the output at row i of the
-    model fitted without it. A row of weight 2 counts as two equal rows of which one is left
-    out; a row of weight below 1 is left out whole. A row whose leverage h_i is 1 to rounding
+    model fitted without it. A row of two copies counts as two equal rows of which one is left
+    out; a row of less than one copy is left out whole. A row whose leverage h_i is 1 to rounding
     is explained by a vector that no other row has a say on, its own where the kernel is narrow:
     it is left out of the model without that vector.
 
@@ -113,8 +114,8 @@ def leave_one_out(
         Kernel functions of the model's vectors on training rows.
     targets : ndarray of shape (n_rows, n_outputs)
         Targets of those rows.
-    weights : ndarray of shape (n_rows,)
-        Weights of those rows.
+    one_copy : ndarray of shape (n_rows,)
+        What each of those rows weighs once, which is the weight left out.
     total_weight : float
         Sum of the weights over all training rows, 0 for a model without intercept.
     steps : ndarray of int, optional
@@ -125,9 +126,8 @@ def leave_one_out(
     held_out : HeldOut
         Its ``values()`` are computed when asked for; the arrays change with the next step.
     """
-    unit = np.minimum(weights, 1.0)
     q = prepared_values(path, values)
-    base = unit / total_weight if total_weight else np.zeros_like(unit)
+    base = one_copy / total_weight if total_weight else np.zeros_like(one_copy)
     leverage = np.tile(base[:, None], (1, len(path.target_mean)))
     outputs = np.tile(path.target_mean, (len(values), 1))
     taken = [0] * len(path.bases)
@@ -136,13 +136,13 @@ def leave_one_out(
         for b, basis in enumerate(cast("tuple[BasisPath, ...]", path.bases)):
             new = slice(taken[b], lengths[b])
             outputs[:, basis.outputs] += q[b][:, new] @ basis.targets[new]
-            leverage[:, basis.outputs] += (unit * (q[b][:, new] ** 2).sum(axis=1))[:, None]
+            leverage[:, basis.outputs] += (one_copy * (q[b][:, new] ** 2).sum(axis=1))[:, None]
         taken = lengths
 
         def without(rows: Array, t: int, lengths: list[int] = lengths) -> tuple[Array, Array]:
             b = next(b for b, basis in enumerate(path.bases) if t in basis.outputs)
             basis = cast("BasisPath", path.bases[b]).first(lengths[b])
             falls, released = _without_vector(basis, q[b][rows, : lengths[b]], t)
-            return outputs[rows, t] - falls, leverage[rows, t] - unit[rows] * released
+            return outputs[rows, t] - falls, leverage[rows, t] - one_copy[rows] * released
 
         yield HeldOut(outputs, leverage, targets, path.target_mean, without)

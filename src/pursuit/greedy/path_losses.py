@@ -6,9 +6,10 @@ prefix at once (see ``expansion.py``).
 
 Under squared error leave-one-out is exact. Under another loss one Newton step from the fit
 without a row stands for it: with the Hessian H of the objective, phi_i the functions at row i
-(and 1 for an intercept), h_i = phi_i'H^{-1}phi_i, slope g_i and curvature c_i of the loss,
+(and 1 for an intercept), h_i = phi_i'H^{-1}phi_i, slope g_i and curvature c_i of the loss and
+the weight u_i of one copy of the row,
 
-    f_i without row i  =  f_i + w_i g_i h_i / (1 - w_i c_i h_i),
+    f_i without row i  =  f_i + u_i g_i h_i / (1 - u_i c_i h_i),
 
 which is the exact value where the loss is quadratic.
 """
@@ -154,8 +155,9 @@ def bound_path(
     for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
         values = blocks.evaluate(atoms.functions, samples.X[rows], len(atoms))
         weights, used = samples.weights[rows], last_use[rows]
+        others = weights - samples.one_copy[rows]
         for n, outputs in enumerate(staged_values(path, values)):
-            outside = np.where(used <= n, np.maximum(weights - 1.0, 0.0), weights)
+            outside = np.where(used <= n, others, weights)
             errors[n] += float(outside @ _wrong(samples.Y[rows], outputs, tolerance, loss))
     # Weights that sum to less than one sample leave no bound.
     n_samples = max(1, round(float(samples.weights.sum())))
@@ -177,9 +179,10 @@ def leave_one_out_losses(
     """Closed-form leave-one-out mean squared error after 1, 2, ... steps."""
     losses = np.zeros(path.n_steps)
     functions, weight = atoms.functions, float(samples.weights.sum())
+    one_copy = samples.one_copy
     for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
         values = blocks.evaluate(functions, samples.X[rows], len(atoms))
-        block = (samples.Y[rows], samples.weights[rows], weight if fit_intercept else 0.0)
+        block = (samples.Y[rows], one_copy[rows], weight if fit_intercept else 0.0)
         for n, held_out in enumerate(leave_one_out(path, values, *block)):
             errors = ((samples.Y[rows] - held_out.values()) ** 2).mean(axis=1)
             losses[n] += float(samples.weights[rows] @ errors) / weight
@@ -220,7 +223,7 @@ def inverse_temperatures(
         every = enumerate(staged_values(path, values), start=1)
         stages = (outputs for n, outputs in every if n in wanted)
     elif all(isinstance(basis, BasisPath) for basis in path.bases):
-        held_out = leave_one_out(path, values, part.Y, part.weights, weight, steps)
+        held_out = leave_one_out(path, values, part.Y, part.one_copy, weight, steps)
         stages = (stage.values() for stage in held_out)
     else:
         objective = Objective(loss, alpha, fit_intercept)
@@ -254,7 +257,7 @@ def _approximately_left_out(
         coefficients, intercept = path.coefficients(int(n))
         hessians = _hessians(path, functions, samples, int(n), objective)
         values = _with_constant(path, functions(samples.X[few]), objective.intercept)
-        Y, weights = samples.Y[few], np.minimum(samples.weights[few], 1.0)[:, None]
+        Y, weights = samples.Y[few], samples.one_copy[few][:, None]
         k = coefficients.shape[1]
         outputs = values[:, :k] @ coefficients.T + intercept + path.atom_mean[:k] @ coefficients.T
         curvature = np.maximum(objective.loss.curvature(Y, outputs), 0.0)

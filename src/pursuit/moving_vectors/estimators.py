@@ -244,7 +244,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
 
     def _problem(self, samples: Samples, loss: Loss, setting: Setting) -> Problem:
         """The energy's rows, targets and weights."""
-        X, Y, weights = samples
+        X, Y, weights, _ = samples
         dtype = precision(setting.kernel, samples, self.n_components, setting.centre)
         dtype = np.float64 if isinstance(loss, Hinge) else dtype
         columns = setting.columns
