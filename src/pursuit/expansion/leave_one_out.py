@@ -3,20 +3,26 @@
 With the leverage h_i = u_i sum_j q_j(x_i)^2 (plus u_i / W for an intercept), where u_i is what
 one copy of the row weighs, and the residual e_i = y_i - f(x_i), the residual without sample i is
 e_i / (1 - h_i); see ``path.py`` for q.
+
+R comes from normal equations, whose digits the squared condition number takes, and 1 - h_i and e_i
+are small differences. So the functions q are made orthonormal once more: with S = Q'WQ (plus
+alpha R^{-T} R^{-1} for a ridge), which is I but for rounding, and S = C'C, R becomes C R and z
+becomes C^{-T} Q'WY.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from pursuit._typing import Array
 from pursuit.expansion.path import BasisPath, CoefficientPath, prepared_values
-from pursuit.linalg.factor import solve_upper
+from pursuit.linalg.factor import cholesky, solve_transposed, solve_upper
 
-__all__ = ["FULL_LEVERAGE", "HeldOut", "leave_one_out", "most_releasing"]
+__all__ = ["FULL_LEVERAGE", "HeldOut", "leave_one_out", "most_releasing", "orthonormal"]
 
 # A row whose leverage is this near to 1 is explained by itself alone.
 FULL_LEVERAGE = 1e-6
@@ -88,6 +94,44 @@ def _without_vector(basis: BasisPath, q: Array, t: int) -> tuple[Array, Array]:
     chosen, ratio = most_releasing(directions, (inverse**2).sum(axis=1))
     alpha = inverse @ basis.targets[:, np.flatnonzero(basis.outputs == t)[0]]
     return alpha[chosen] * ratio, directions[np.arange(len(q)), chosen] * ratio
+
+
+def orthonormal(
+    path: CoefficientPath, parts: Iterable[tuple[Array, Array, Array]], alpha: float
+) -> CoefficientPath:
+    """The path with R and z from functions that are orthonormal to rounding; see the top.
+
+    Parameters
+    ----------
+    path : CoefficientPath
+        A path of `BasisPath`, not of basic pursuit.
+    parts : iterable of (values, targets, weights)
+        All training rows, as in `leave_one_out`.
+    alpha : float
+        The ridge.
+    """
+    bases = cast("tuple[BasisPath, ...]", path.bases)
+    grams = [np.zeros((len(basis.picks),) * 2) for basis in bases]
+    products = [np.zeros(basis.targets.shape) for basis in bases]
+    for values, targets, weights in parts:
+        deviations = weights[:, None] * (targets - path.target_mean)
+        for b, q in enumerate(prepared_values(path, values)):
+            grams[b] += q.T @ (weights[:, None] * q)
+            products[b] += q.T @ deviations[:, bases[b].outputs]
+    again = (_once_more(*parts, alpha) for parts in zip(bases, grams, products, strict=True))
+    return replace(path, bases=tuple(again))
+
+
+def _once_more(basis: BasisPath, gram: Array, products: Array, alpha: float) -> BasisPath:
+    """C R and C^{-T} Q'WY, where S is positive definite."""
+    if alpha:
+        inverse = solve_upper(basis.factor, np.eye(len(gram)))
+        gram = gram + alpha * (inverse.T @ inverse)
+    correction = cholesky(gram)
+    if len(correction) < len(gram) or not len(gram):
+        return basis
+    targets = solve_transposed(correction, products)
+    return replace(basis, factor=correction @ basis.factor, targets=targets)
 
 
 def leave_one_out(

@@ -25,7 +25,12 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, class_codes
 from pursuit.bounds import matching_pursuit_bound_path
 from pursuit.expansion.basis_functions import AtomSet
-from pursuit.expansion.leave_one_out import FULL_LEVERAGE, leave_one_out, most_releasing
+from pursuit.expansion.leave_one_out import (
+    FULL_LEVERAGE,
+    leave_one_out,
+    most_releasing,
+    orthonormal,
+)
 from pursuit.expansion.path import BasisPath, CoefficientPath, staged_values
 from pursuit.expansion.probabilities import fit_inverse_temperature
 from pursuit.greedy.normal_equations import NormalEquations
@@ -107,8 +112,7 @@ def _staged_means(
 ) -> Array:
     """sum_i w_i measure(y_i, f_n(x_i)) after n = 1, 2, ... steps."""
     totals = np.zeros(path.n_steps)
-    for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
-        values = blocks.evaluate(atoms.functions, samples.X[rows], len(atoms))
+    for rows, values in _evaluated(atoms, samples.X):
         for n, outputs in enumerate(staged_values(path, values)):
             totals[n] += float(samples.weights[rows] @ measure(samples.Y[rows], outputs))
     return totals
@@ -152,8 +156,7 @@ def bound_path(
         if row >= 0:
             last_use[row] = min(last_use[row], np.searchsorted(n_vectors, k + 1))
     errors = np.zeros(path.n_steps)
-    for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
-        values = blocks.evaluate(atoms.functions, samples.X[rows], len(atoms))
+    for rows, values in _evaluated(atoms, samples.X):
         weights, used = samples.weights[rows], last_use[rows]
         others = weights - samples.one_copy[rows]
         for n, outputs in enumerate(staged_values(path, values)):
@@ -173,19 +176,29 @@ def _wrong(Y: Array, outputs: Array, tolerance: float | None, loss: Loss) -> Arr
     return np.asarray(class_codes(outputs) != class_codes(Y))
 
 
+def _evaluated(atoms: AtomSet, X: Any) -> Iterator[tuple[slice, Array]]:
+    """The functions on all rows, block by block."""
+    for rows in blocks.row_blocks(X.shape[0], 16.0 * max(len(atoms), 1)):
+        yield rows, blocks.evaluate(atoms.functions, X[rows], len(atoms))
+
+
 def leave_one_out_losses(
-    path: CoefficientPath, atoms: AtomSet, samples: Samples, fit_intercept: bool
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    fit_intercept: bool,
+    alpha: float,
 ) -> Array:
     """Closed-form leave-one-out mean squared error after 1, 2, ... steps."""
-    losses = np.zeros(path.n_steps)
-    functions, weight = atoms.functions, float(samples.weights.sum())
-    one_copy = samples.one_copy
-    for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
-        values = blocks.evaluate(functions, samples.X[rows], len(atoms))
-        block = (samples.Y[rows], one_copy[rows], weight if fit_intercept else 0.0)
+    X, Y, weights, _ = samples
+    losses, weight, one_copy = np.zeros(path.n_steps), float(weights.sum()), samples.one_copy
+    everything = ((values, Y[rows], weights[rows]) for rows, values in _evaluated(atoms, X))
+    path = orthonormal(path, everything, alpha)
+    for rows, values in _evaluated(atoms, X):
+        block = (Y[rows], one_copy[rows], weight if fit_intercept else 0.0)
         for n, held_out in enumerate(leave_one_out(path, values, *block)):
-            errors = ((samples.Y[rows] - held_out.values()) ** 2).mean(axis=1)
-            losses[n] += float(samples.weights[rows] @ errors) / weight
+            errors = ((Y[rows] - held_out.values()) ** 2).mean(axis=1)
+            losses[n] += float(weights[rows] @ errors) / weight
     return losses
 
 
@@ -223,6 +236,8 @@ def inverse_temperatures(
         every = enumerate(staged_values(path, values), start=1)
         stages = (outputs for n, outputs in every if n in wanted)
     elif all(isinstance(basis, BasisPath) for basis in path.bases):
+        if part is samples:
+            path = orthonormal(path, [(values, part.Y, part.weights)], alpha)
         held_out = leave_one_out(path, values, part.Y, part.one_copy, weight, steps)
         stages = (stage.values() for stage in held_out)
     else:
@@ -262,7 +277,9 @@ def _approximately_left_out(
         outputs = values[:, :k] @ coefficients.T + intercept + path.atom_mean[:k] @ coefficients.T
         curvature = np.maximum(objective.loss.curvature(Y, outputs), 0.0)
         slope = objective.loss.gradient(Y, outputs)
-        leverage, released, falls = _leverages(path, values, hessians, coefficients, int(n))
+        leverage, released, falls = _leverages(
+            path, values, hessians, coefficients, int(n), objective
+        )
         # A row that one vector explains is left out of the model without that vector.
         alone = 1.0 - weights * curvature * leverage < FULL_LEVERAGE
         outputs = np.where(alone, outputs - falls, outputs)
@@ -280,10 +297,11 @@ def _with_constant(path: CoefficientPath, values: Array, intercept: bool) -> Arr
     return np.hstack([np.asarray(values, dtype=np.float64) - path.atom_mean, constant])
 
 
-def _chosen(path: CoefficientPath, n: int) -> Iterator[tuple[Array, Array]]:
+def _chosen(path: CoefficientPath, n: int, intercept: bool) -> Iterator[tuple[Array, Array]]:
     """The outputs of each basis, and its columns of `_with_constant` after `n` steps."""
+    constant = [len(path.atom_mean)] * intercept
     for basis, m in zip(path.bases, path.lengths(n), strict=True):
-        yield basis.outputs, np.append(np.unique(basis.picks[:m]), len(path.atom_mean))
+        yield basis.outputs, np.append(np.unique(basis.picks[:m]), constant).astype(int)
 
 
 def _hessians(
@@ -298,8 +316,9 @@ def _hessians(
     coefficients, constant = path.coefficients(n)
     k = coefficients.shape[1]
     shift = constant + path.atom_mean[:k] @ coefficients.T
-    columns = {int(t): chosen for outputs, chosen in _chosen(path, n) for t in outputs}
-    hessians = [np.diag([2.0 * alpha] * (len(columns[t]) - 1) + [0.0]) for t in range(len(columns))]
+    columns = {int(t): chosen for outputs, chosen in _chosen(path, n, intercept) for t in outputs}
+    ridges = np.append(np.full(len(path.atom_mean), 2.0 * alpha), 0.0)
+    hessians = [np.diag(ridges[columns[t]]) for t in range(len(columns))]
     for rows in blocks.row_blocks(samples.X.shape[0], 32.0 * len(path.atom_mean)):
         evaluated = blocks.evaluate(functions, samples.X[rows], len(path.atom_mean))
         values = _with_constant(path, evaluated, intercept)
@@ -312,26 +331,36 @@ def _hessians(
     return hessians
 
 
+def _definite(hessian: Array) -> Array:
+    """Its Cholesky factor, all digits kept; a little is added where it is singular to rounding."""
+    smallest = ROUNDING * float(hessian.diagonal().max())
+    factor = cholesky(hessian)
+    if len(factor) < len(hessian) or factor.diagonal().min() ** 2 < smallest:
+        factor = cholesky(hessian + smallest * np.eye(len(hessian)))
+    return factor
+
+
 def _leverages(
-    path: CoefficientPath, values: Array, hessians: list[Array], coefficients: Array, n: int
+    path: CoefficientPath,
+    values: Array,
+    hessians: list[Array],
+    coefficients: Array,
+    n: int,
+    objective: Objective,
 ) -> tuple[Array, Array, Array]:
     """phi_i'H^{-1}phi_i, and what it and the outputs lose with the vector that explains a row.
 
     All of shape (n_rows, n_outputs).
     """
     leverage, released, falls = (np.zeros((len(values), len(hessians))) for _ in range(3))
-    for outputs, chosen in _chosen(path, n):
+    for outputs, chosen in _chosen(path, n, objective.intercept):
         for t in outputs:
-            hessian = hessians[t]
-            largest = float(hessian.diagonal().max())
-            if largest < FLAT:
+            if float(hessians[t].diagonal().max(initial=0.0)) < FLAT:
                 continue
-            # Directions that are absent (no intercept) stay without a leverage.
-            hessian[np.diag_indices_from(hessian)] += ROUNDING * largest
-            factor = cholesky(hessian)
+            factor = _definite(hessians[t])
             half = solve_transposed(factor, values[:, chosen[: len(factor)]].T)
             leverage[:, t] = (half * half).sum(axis=0)
-            m = min(len(factor), len(chosen) - 1)
+            m = min(len(factor), int((chosen < len(path.atom_mean)).sum()))
             if not m:
                 continue
             inverse = solve_upper(factor, np.eye(len(factor)))[:m]

@@ -206,14 +206,16 @@ class _EarlyStopping(MatchingPursuit):
         """The rule for ending the path."""
         patience, tol = self.n_iter_no_change, self.tol
         if self.early_stopping == "loo":
-            if self._method(loss).rule is not None:
+            method = self._method(loss)
+            if method.rule is not None:
                 raise ValueError(
                     "early_stopping='loo' is closed-form for loss='squared_error' with "
                     "refit_every=1 only"
                 )
-            intercept = self.fit_intercept
             return Stopping(
-                lambda path, atoms, support: leave_one_out_losses(path, atoms, train, intercept),
+                lambda path, atoms, support: leave_one_out_losses(
+                    path, atoms, train, method.fit_intercept, method.alpha
+                ),
                 patience,
                 tol,
             )
