@@ -189,12 +189,14 @@ def test_left_out_outputs_keep_their_digits_at_every_leverage(gamma, intercept):
         assert_allclose(losses[n - 1], np.mean((Y - expected) ** 2), rtol=1e-8)
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "squared_hinge"])
+@pytest.mark.parametrize("fitting", ["prefit", "basic"])
+@pytest.mark.parametrize("loss", ["squared_error", "squared_hinge", "log_loss", "logit_boost"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_memorised_labels_leave_no_confidence(loss, n_classes, rng):
+def test_memorised_labels_leave_no_confidence(loss, n_classes, fitting, rng):
     """Random labels and a kernel that reaches no other row: nothing is known elsewhere."""
     X, labels = rng.normal(size=(100, 3)), rng.integers(0, n_classes, size=100)
-    model = KernelMatchingPursuitClassifier(40, gamma=1e4, loss=loss).fit(X, labels)
+    model = KernelMatchingPursuitClassifier(40, gamma=1e4, loss=loss, fitting=fitting)
+    model.fit(X, labels)
     largest = model.predict_proba(X).max()
     assert largest < 1.3 * np.bincount(labels).max() / 100
 

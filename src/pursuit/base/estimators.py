@@ -28,6 +28,7 @@ from pursuit._validation import (
     signed_targets,
 )
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import fit_temperature, predicted_classes, probabilities
 from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
 
@@ -145,8 +146,11 @@ class ExpansionClassifier(ExpansionEstimator):
         return Samples(X, Y, weights * scales, scales)
 
     def _fit_temperature(self, samples: Samples) -> None:
-        """The temperature of the highest likelihood on these rows' decision values."""
-        values = self.expansion_(samples.X)
+        """The temperature of the highest likelihood on the training rows' decision values.
+
+        Less the vectors on which a row has the only say: of these no other row knows anything.
+        """
+        values = left_out_outputs(self.expansion_, samples)
         self.temperature_ = fit_temperature(values, class_codes(samples.Y), samples.weights)
 
     def decision_function(self, X: Any) -> Array:

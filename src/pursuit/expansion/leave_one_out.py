@@ -8,24 +8,90 @@ R comes from normal equations, whose digits the squared condition number takes, 
 are small differences. So the functions q are made orthonormal once more: with S = Q'WQ (plus
 alpha R^{-T} R^{-1} for a ridge), which is I but for rounding, and S = C'C, R becomes C R and z
 becomes C^{-T} Q'WY.
+
+Where there is no closed form a row is measured without the vectors on which it has the only say:
+those for which u_i k(x_i, z)^2 is more than half of sum_l w_l k(x_l, z)^2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from pursuit._typing import Array
+from pursuit._validation import Samples
+from pursuit.expansion.basis_functions import AtomSet
+from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.path import BasisPath, CoefficientPath, prepared_values
+from pursuit.linalg import blocks
 from pursuit.linalg.factor import cholesky, solve_transposed, solve_upper
 
-__all__ = ["FULL_LEVERAGE", "HeldOut", "leave_one_out", "most_releasing", "orthonormal"]
+__all__ = [
+    "FULL_LEVERAGE",
+    "HeldOut",
+    "evaluated",
+    "leave_one_out",
+    "left_out_outputs",
+    "most_releasing",
+    "orthonormal",
+    "own_values",
+]
 
 # A row whose leverage is this near to 1 is explained by itself alone.
 FULL_LEVERAGE = 1e-6
+
+
+# A row that has more than this share of a vector's squared values has the only say on it.
+ONLY_SAY = 0.5
+
+
+def evaluated(atoms: AtomSet, X: Any) -> Iterator[tuple[slice, Array]]:
+    """The functions on all rows, block by block."""
+    for rows in blocks.row_blocks(X.shape[0], 16.0 * max(len(atoms), 1)):
+        yield rows, blocks.evaluate(atoms.functions, X[rows], len(atoms))
+
+
+def own_values(values: Array, one_copy: Array, mass: Array) -> Array:
+    """The values of the vectors on which each row has the only say, zero elsewhere.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_vectors)
+        Kernel functions of the vectors on training rows.
+    one_copy : ndarray of shape (n_rows,)
+        What each of those rows weighs once.
+    mass : ndarray of shape (n_vectors,)
+        Weighted sum of the squared values over all training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.expansion.leave_one_out import own_values
+    >>> values = np.array([[1.0, 0.5], [0.1, 0.5]])
+    >>> own_values(values, np.ones(2), (values**2).sum(axis=0))
+    array([[1., 0.],
+           [0., 0.]])
+    """
+    return np.where(one_copy[:, None] * values**2 > ONLY_SAY * mass, values, 0.0)
+
+
+def _mass(atoms: AtomSet, samples: Samples) -> Array:
+    """Weighted sum of each function's squared values."""
+    parts = (samples.weights[rows] @ values**2 for rows, values in evaluated(atoms, samples.X))
+    return np.asarray(sum(parts, np.zeros(len(atoms))))
+
+
+def left_out_outputs(expansion: KernelExpansion, samples: Samples) -> Array:
+    """Outputs at the training rows, less the vectors on which each has the only say."""
+    mass, one_copy = _mass(expansion.atoms, samples), samples.one_copy
+    outputs = np.tile(expansion.intercept, (len(one_copy), 1))
+    for rows, values in evaluated(expansion.atoms, samples.X):
+        others = values - own_values(values, one_copy[rows], mass)
+        outputs[rows] += others @ expansion.coefficients.T
+    return outputs
 
 
 class HeldOut(NamedTuple):

@@ -27,12 +27,14 @@ from pursuit.bounds import matching_pursuit_bound_path
 from pursuit.expansion.basis_functions import AtomSet
 from pursuit.expansion.leave_one_out import (
     FULL_LEVERAGE,
+    evaluated,
     leave_one_out,
     most_releasing,
     orthonormal,
+    own_values,
 )
 from pursuit.expansion.path import BasisPath, CoefficientPath, staged_values
-from pursuit.expansion.probabilities import fit_inverse_temperature
+from pursuit.expansion.probabilities import fit_inverse_temperature, negative_log_likelihood
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import cholesky, solve_transposed, solve_upper
@@ -112,7 +114,7 @@ def _staged_means(
 ) -> Array:
     """sum_i w_i measure(y_i, f_n(x_i)) after n = 1, 2, ... steps."""
     totals = np.zeros(path.n_steps)
-    for rows, values in _evaluated(atoms, samples.X):
+    for rows, values in evaluated(atoms, samples.X):
         for n, outputs in enumerate(staged_values(path, values)):
             totals[n] += float(samples.weights[rows] @ measure(samples.Y[rows], outputs))
     return totals
@@ -156,7 +158,7 @@ def bound_path(
         if row >= 0:
             last_use[row] = min(last_use[row], np.searchsorted(n_vectors, k + 1))
     errors = np.zeros(path.n_steps)
-    for rows, values in _evaluated(atoms, samples.X):
+    for rows, values in evaluated(atoms, samples.X):
         weights, used = samples.weights[rows], last_use[rows]
         others = weights - samples.one_copy[rows]
         for n, outputs in enumerate(staged_values(path, values)):
@@ -176,12 +178,6 @@ def _wrong(Y: Array, outputs: Array, tolerance: float | None, loss: Loss) -> Arr
     return np.asarray(class_codes(outputs) != class_codes(Y))
 
 
-def _evaluated(atoms: AtomSet, X: Any) -> Iterator[tuple[slice, Array]]:
-    """The functions on all rows, block by block."""
-    for rows in blocks.row_blocks(X.shape[0], 16.0 * max(len(atoms), 1)):
-        yield rows, blocks.evaluate(atoms.functions, X[rows], len(atoms))
-
-
 def leave_one_out_losses(
     path: CoefficientPath,
     atoms: AtomSet,
@@ -192,9 +188,9 @@ def leave_one_out_losses(
     """Closed-form leave-one-out mean squared error after 1, 2, ... steps."""
     X, Y, weights, _ = samples
     losses, weight, one_copy = np.zeros(path.n_steps), float(weights.sum()), samples.one_copy
-    everything = ((values, Y[rows], weights[rows]) for rows, values in _evaluated(atoms, X))
+    everything = ((values, Y[rows], weights[rows]) for rows, values in evaluated(atoms, X))
     path = orthonormal(path, everything, alpha)
-    for rows, values in _evaluated(atoms, X):
+    for rows, values in evaluated(atoms, X):
         block = (Y[rows], one_copy[rows], weight if fit_intercept else 0.0)
         for n, held_out in enumerate(leave_one_out(path, values, *block)):
             errors = ((Y[rows] - held_out.values()) ** 2).mean(axis=1)
@@ -214,40 +210,85 @@ def inverse_temperatures(
 ) -> Array:
     """Inverse temperatures along the path, as rows (first step they apply to, value).
 
-    Each minimises the negative log-likelihood of leave-one-out decision values (of training
-    values for basic pursuit, which has no closed form), on up to 1000 evenly spaced rows. They
-    are refreshed at each of the first 32 steps and then whenever the path has grown by 10 %,
-    which depends on the number of steps alone. A loss with probabilities of its own has one.
+    Each minimises the negative log-likelihood of leave-one-out decision values (without a closed
+    form: of training values less the vectors on which a row has the only say), on up to 1000 evenly
+    spaced rows. They are refreshed at each of the first 32 steps and then whenever the path has
+    grown by 10 %, which depends on the number of steps alone. A loss with probabilities of its own
+    keeps its one, but where these are worse than the frequencies of the classes.
     """
     if not path.n_steps:
         return np.empty((0, 2))
-    n_outputs = samples.Y.shape[1]
-    if loss.inverse_temperature is not None and (n_outputs == 1 or loss.coupled):
-        return np.array([[1.0, loss.inverse_temperature]])
-    few = np.unique(np.linspace(0, samples.X.shape[0] - 1, CALIBRATION_ROWS).astype(int))
-    part = samples.take(few) if len(few) < samples.X.shape[0] else samples
-    codes = class_codes(part.Y)
-    weight = float(samples.weights.sum()) if fit_intercept else 0.0
-    values = blocks.evaluate(atoms.functions, part.X, len(atoms))
-    steps = calibration_steps(path.n_steps)
-    stages: Iterator[Array]
-    if basic or loss.coupled:
-        wanted = set(steps.tolist())
-        every = enumerate(staged_values(path, values), start=1)
-        stages = (outputs for n, outputs in every if n in wanted)
+    steps, rows = calibration_steps(path.n_steps), _calibration_rows(samples)
+    objective, part = Objective(loss, alpha, fit_intercept), samples.take(rows)
+    own = loss.inverse_temperature if loss.coupled or samples.Y.shape[1] == 1 else None
+    if basic or loss.coupled or own is not None:
+        stages = _without_own_vectors(path, atoms, part, steps)
     elif all(isinstance(basis, BasisPath) for basis in path.bases):
-        if part is samples:
-            path = orthonormal(path, [(values, part.Y, part.weights)], alpha)
-        held_out = leave_one_out(path, values, part.Y, part.one_copy, weight, steps)
-        stages = (stage.values() for stage in held_out)
+        stages = _left_out(path, atoms, samples, rows, steps, objective)
     else:
-        objective = Objective(loss, alpha, fit_intercept)
-        stages = _approximately_left_out(path, atoms, samples, few, steps, objective)
-    scale, scales = 1.0, []
-    for decisions in stages:
-        scale = fit_inverse_temperature(decisions, codes, part.weights, scale)
-        scales.append(scale)
+        stages = _approximately_left_out(path, atoms, samples, rows, steps, objective)
+    scales = list(_scales(stages, class_codes(part.Y), part.weights, own))
+    if own is not None and min(scales) == own:
+        return np.array([[1.0, own]])
     return np.column_stack([steps, scales])
+
+
+def _calibration_rows(samples: Samples) -> Array:
+    """Rows at equal distances."""
+    last = samples.X.shape[0] - 1
+    return np.unique(np.linspace(0, last, CALIBRATION_ROWS).astype(int))
+
+
+def _scales(
+    stages: Iterator[Array], codes: Array, weights: Array, own: float | None
+) -> Iterator[float]:
+    """The best inverse temperature of each stage, or the loss's own where it is good enough."""
+    scale = 1.0
+    constant = _entropy(codes, weights)
+    for decisions in stages:
+        if own is not None and negative_log_likelihood(own, decisions, codes, weights) <= constant:
+            yield own
+            continue
+        scale = fit_inverse_temperature(decisions, codes, weights, scale)
+        yield scale if own is None else min(own, scale)
+
+
+def _entropy(codes: Array, weights: Array) -> float:
+    """Negative log-likelihood of the frequencies of the classes."""
+    counts = np.bincount(codes, weights=weights)
+    shares = counts[counts > 0] / counts.sum()
+    return -float(shares @ np.log(shares))
+
+
+def _without_own_vectors(
+    path: CoefficientPath, atoms: AtomSet, part: Samples, steps: Array
+) -> Iterator[Array]:
+    """Outputs less the vectors on which each of some rows has the only say among them."""
+    values = blocks.evaluate(atoms.functions, part.X, len(atoms))
+    own = own_values(values, part.one_copy, part.weights @ values**2)
+    wanted = set(steps.tolist())
+    for n, outputs in enumerate(staged_values(path, values), start=1):
+        if n in wanted:
+            coefficients, _ = path.coefficients(n)
+            yield outputs - own[:, : coefficients.shape[1]] @ coefficients.T
+
+
+def _left_out(
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    few: Array,
+    steps: Array,
+    objective: Objective,
+) -> Iterator[Array]:
+    """Outputs at the rows `few` without each of them, in closed form."""
+    part, total = samples.take(few), float(samples.weights.sum())
+    values = blocks.evaluate(atoms.functions, part.X, len(atoms))
+    if len(few) == samples.X.shape[0]:
+        path = orthonormal(path, [(values, part.Y, part.weights)], objective.alpha)
+    weight = total if objective.intercept else 0.0
+    for stage in leave_one_out(path, values, part.Y, part.one_copy, weight, steps):
+        yield stage.values()
 
 
 class Objective(NamedTuple):
@@ -335,9 +376,8 @@ def _definite(hessian: Array) -> Array:
     """Its Cholesky factor, all digits kept; a little is added where it is singular to rounding."""
     smallest = ROUNDING * float(hessian.diagonal().max())
     factor = cholesky(hessian)
-    if len(factor) < len(hessian) or factor.diagonal().min() ** 2 < smallest:
-        factor = cholesky(hessian + smallest * np.eye(len(hessian)))
-    return factor
+    definite = len(factor) == len(hessian) and factor.diagonal().min() ** 2 >= smallest
+    return factor if definite else cholesky(hessian + smallest * np.eye(len(hessian)))
 
 
 def _leverages(

@@ -21,6 +21,7 @@ from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, Exp
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import fit_temperature
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.losses import Loss, resolve_loss
@@ -164,7 +165,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         self.loss_ = loss
         self._store_step(step, setting)
         self._store_facts(step, best, problem)
-        self._calibrate(samples if held_out is None else held_out)
+        self._calibrate(samples if held_out is None else held_out, fresh=held_out is not None)
         return self
 
     def _rank(self, descent: Descent) -> float:
@@ -368,8 +369,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         total = float(shares.sum())
         return np.asarray(shares / total) if total > 0 else shares
 
-    def _calibrate(self, samples: Samples) -> None:
-        """What a classifier adds to its outputs."""
+    def _calibrate(self, samples: Samples, *, fresh: bool) -> None:
+        """What a classifier adds to its outputs, from training rows or fresh ones."""
 
     def _seen(self, samples: Samples) -> Any:
         """Targets as a scorer wants them."""
@@ -392,7 +393,7 @@ class _Watch:
         if self.n_calls % LOOK_EVERY:
             return False
         self.model._store_step(step, self.setting)
-        self.model._calibrate(self.held_out)
+        self.model._calibrate(self.held_out, fresh=True)
         targets = self.model._seen(self.held_out)
         score = float(self.score(self.model, self.held_out.X, targets))
         better = score > self.highest
@@ -556,7 +557,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         """A loss of margins, or the squared error."""
         return self._convex(samples, classifier=True)
 
-    def _calibrate(self, samples: Samples) -> None:
+    def _calibrate(self, samples: Samples, *, fresh: bool) -> None:
         """The temperature: the likelihood's own, or fitted to these rows."""
         own = getattr(getattr(self, "loss_", None), "inverse_temperature", None)
         if own:
@@ -565,7 +566,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         few = samples.take(
             np.arange(0, samples.X.shape[0], max(1, samples.X.shape[0] // TEMPERATURE_ROWS))
         )
-        values = self.expansion_(few.X)
+        values = self.expansion_(few.X) if fresh else left_out_outputs(self.expansion_, few)
         self.temperature_ = fit_temperature(values, class_codes(few.Y), few.weights)
 
     def _seen(self, samples: Samples) -> Any:

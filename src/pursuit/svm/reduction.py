@@ -303,6 +303,8 @@ def _move_together(
     The objective is the squared error in units of that at the start, the variables are measured
     in the width of the kernel or the spread of the vectors.
     """
+    if not (max_iter and len(Z)):
+        return Z, 0
     unit, total = _length(kernel, Z), float(squared_norms.sum())
     left = max(total - 2.0 * energy(kernel, Z, X, A)[0], np.finfo(float).eps * total)
 
@@ -367,10 +369,8 @@ class _Start:
 
     def moved(self, max_iter: int) -> _Set:
         """The set that the joint search finds from here."""
-        Z, n_iter = self.vectors.copy(), 0
         problem = (self.X, self.A, self.squared_norms)
-        if max_iter and len(Z):
-            Z, n_iter = _move_together(self.kernel, Z, *problem, max_iter)
+        Z, n_iter = _move_together(self.kernel, self.vectors.copy(), *problem, max_iter)
         beta, errors = _projection(self.kernel, Z, *problem)
         return _Set(Z, beta, float(np.sqrt(errors.sum() / self.total)), errors, n_iter)
 
