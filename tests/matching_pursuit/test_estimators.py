@@ -20,6 +20,7 @@ from sklearn.model_selection import (
     LeaveOneGroupOut,
     ShuffleSplit,
     StratifiedKFold,
+    StratifiedShuffleSplit,
     train_test_split,
 )
 
@@ -1253,6 +1254,36 @@ def test_bad_targets(estimator):
         estimator(5).fit(P.X, np.where(np.arange(60) == 3, np.inf, 0.0))
     with pytest.raises(ValueError, match="could not convert|dtype"):
         estimator(5).fit(P.X, P.labels)
+
+
+@pytest.mark.parametrize(
+    ("X_val", "y_val", "message"),
+    [
+        (P.X[0], P.Y[:4], "X_val: Expected 2D array"),
+        (P.X[:0], P.Y[:0], "X_val: Found array with 0 sample"),
+        ([["u"] * 4], P.Y[:1], "X_val: could not convert string to float"),
+        (P.X[:1] + 1j, P.Y[:1], "X_val: Complex data not supported"),
+        (P.X[:2], [["u"] * 3] * 2, "y_val: could not convert string to float"),
+        (P.X[:2], np.empty((0, 3)), "y_val: Found array with 0 sample"),
+    ],
+)
+def test_errors_about_held_out_rows_name_them(X_val, y_val, message):
+    model = KernelMatchingPursuitRegressor(3, early_stopping=True)
+    with pytest.raises(ValueError, match=f"^{message}"):
+        model.fit(P.X, P.Y, X_val=X_val, y_val=y_val)
+
+
+def test_errors_about_held_out_labels_name_them():
+    model = KernelMatchingPursuitClassifier(3, early_stopping=True)
+    with pytest.raises(ValueError, match="^y_val should be a 1d array"):
+        model.fit(P.X, P.labels, X_val=P.X, y_val=P.Y)
+
+
+def test_a_splitter_tells_of_a_rare_class_by_its_label():
+    labels = np.where(np.arange(60) == 7, "wolf", np.where(P.labels == "ant", "ant", "other"))
+    model = KernelMatchingPursuitClassifierCV(3, cv=StratifiedShuffleSplit(2, random_state=0))
+    with pytest.raises(ValueError, match=r"^cv=StratifiedShuffleSplit(?s:.*)'wolf'"):
+        model.fit(P.X, labels)
 
 
 def test_bad_held_out_rows():

@@ -283,7 +283,8 @@ class _CrossValidation(MatchingPursuit):
         """
         self._check_parameters()
         samples, budgets = self._read_for_loss(X, y, sample_weight)
-        splits = index_splits(self.cv, samples, classifier=is_classifier(self))
+        labels = getattr(self, "classes_", None)
+        splits = index_splits(self.cv, samples, classifier=is_classifier(self), classes=labels)
         self.gammas_ = gamma_grid(self.gammas, self.kernel, self.gamma, samples)
         rows = np.flatnonzero(samples.weights > 0)
         candidates = self._candidates(samples, rows, sum(budgets))
