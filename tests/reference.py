@@ -410,16 +410,18 @@ def deflation(K, weights, n_steps):
 # Model choice by brute force.
 
 
-def leave_one_out(D, Y, weights, support, alpha=0.0, intercept=True):
-    """Output at each row of the model refitted without one unit of that row's weight.
+def leave_one_out(D, Y, weights, support, alpha=0.0, intercept=True, scales=None):
+    """Output at each row of the model refitted without one copy of that row.
 
     The atoms stay those of `support`. A row of weight 2 counts as two rows of which one is left
-    out; a row of weight below 1 is left out whole.
+    out; a row of weight below 1 is left out whole. `scales` are the weights of one copy of each
+    row, if they are not 1.
     """
+    scales = np.ones(len(D)) if scales is None else scales
     outputs = np.empty(Y.shape)
     for i in range(len(D)):
         left = np.array(weights, dtype=float)
-        left[i] -= min(left[i], 1.0)
+        left[i] -= min(left[i], scales[i])
         outputs[i] = fit(D, Y, left, support, alpha, intercept).values(D[[i]])[0]
     return outputs
 

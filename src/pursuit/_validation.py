@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ __all__ = [
     "FLOATS",
     "LARGEST_SINGLE",
     "Samples",
+    "called",
     "check_choice",
     "check_integer",
     "check_real",
@@ -41,15 +43,25 @@ LARGEST_SINGLE, SMALLEST_SINGLE = 1e15, 1e-15
 
 
 class Samples(NamedTuple):
-    """Training rows with their targets (l, T) and positive weights (l,)."""
+    """Training rows with their targets (l, T) and positive weights (l,).
+
+    A weight is a number of copies times the weight of each, which is 1 where `scales` is None.
+    """
 
     X: Any
     Y: Array
     weights: Array
+    scales: Array | None = None
 
     def take(self, rows: Array) -> Samples:
         """Return some of the rows."""
-        return Samples(self.X[rows], self.Y[rows], self.weights[rows])
+        scales = None if self.scales is None else self.scales[rows]
+        return Samples(self.X[rows], self.Y[rows], self.weights[rows], scales)
+
+    @property
+    def one_copy(self) -> Array:
+        """What each row weighs once; a row of less than one copy is left out whole."""
+        return np.minimum(self.weights, 1.0 if self.scales is None else self.scales)
 
 
 def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> Any:
@@ -78,16 +90,23 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
     """
     options = {"dtype": FLOATS} | options
     fits = options.get("reset", True)
-    try:
-        with np.errstate(invalid="ignore"):  # inf - inf, where infinite values are looked for
-            checked = validate_data(estimator, *data, **options)
-    except ValueError as error:
-        if name == "X":
-            raise
-        raise ValueError(re.sub(r"\bX\b", name, str(error))) from error
+    with called(name), np.errstate(invalid="ignore"):  # inf - inf, where inf is looked for
+        checked = validate_data(estimator, *data, **options)
     if isinstance(checked, tuple):
         return in_range(summed(checked[0], name), name, fits=fits), *checked[1:]
     return in_range(summed(checked, name), name, fits=fits)
+
+
+@contextmanager
+def called(name: str) -> Iterator[None]:
+    """Let errors about X or y say what the user calls it."""
+    try:
+        yield
+    except ValueError as error:
+        if name in ("X", "y"):
+            raise
+        text = re.sub(rf"\b{name[0]}\b", name, str(error))
+        raise ValueError(text if name in text else f"{name}: {text}") from error
 
 
 def in_range(X: Any, name: str, *, fits: bool) -> Any:

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from pursuit.base.estimators import ExpansionClassifier, ExpansionRegressor
 from pursuit.expansion.basis_functions import Atoms, FunctionAtoms
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.kernels import RBF, Precomputed
+from pursuit.kernels import RBF, Linear, Precomputed
 
 P = awkward()
 NEW = P.X[:20] + 0.1
@@ -85,14 +85,27 @@ def test_temperature_is_the_best_on_the_rows_given(labels):
 
 def test_separated_rows_leave_a_doubt():
     """Two rows on either side of +-1: Platt's target is 3/4, so that s = log 3."""
-    model = Classifier(2).fit(np.array([[0.0], [100.0]]), ["no", "yes"])
-    model._store_expansion(
-        KernelExpansion(Atoms(RBF(1.0), np.array([[0.0], [100.0]])), np.array([[-1.0, 1.0]]),
-                        np.zeros(1))
-    )  # fmt: skip
-    model._fit_temperature(model._read(np.array([[0.0], [100.0]]), ["no", "yes"], None))
+    X = np.array([[-1.0], [1.0]])
+    model = Classifier(2).fit(X, ["no", "yes"])
+    model._store_expansion(KernelExpansion(Atoms(Linear(), X[1:]), np.ones((1, 1)), np.zeros(1)))
+    model._fit_temperature(model._read(X, ["no", "yes"], None))
     assert_allclose(model.temperature_, 1 / np.log(3), rtol=1e-5)
-    assert_allclose(model.predict_proba(np.array([[100.0]])), [[0.25, 0.75]], rtol=1e-5)
+    assert_allclose(model.predict_proba(X[1:]), [[0.25, 0.75]], rtol=1e-5)
+
+
+def test_rows_that_have_the_only_say_on_a_vector_are_no_evidence():
+    """Where each row has its own vector nothing is known, where it is there twice all is."""
+    X, y = np.array([[0.0], [100.0]]), np.array(["no", "yes"])
+    model = Classifier(2).fit(X, y)
+    atoms = Atoms(RBF(1.0), X)
+    model._store_expansion(KernelExpansion(atoms, np.array([[-1.0, 1.0]]), np.zeros(1)))
+    model._fit_temperature(model._read(X, y, None))
+    assert_allclose(model.predict_proba(X), 0.5, atol=1e-3)
+    model._fit_temperature(model._read(np.vstack([X, X]), np.tile(y, 2), None))
+    twice = model.temperature_
+    assert_allclose(model.predict_proba(X), [[5 / 6, 1 / 6], [1 / 6, 5 / 6]], rtol=1e-5)
+    model._fit_temperature(model._read(X, y, np.full(2, 2.0)))
+    assert_allclose(model.temperature_, twice, rtol=1e-12)
 
 
 def test_numbers():

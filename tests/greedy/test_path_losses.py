@@ -11,6 +11,7 @@ from pursuit import KernelMatchingPursuitClassifier
 from pursuit._validation import Samples
 from pursuit.bounds import matching_pursuit_bound
 from pursuit.dictionary import Atoms
+from pursuit.expansion.leave_one_out import FULL_LEVERAGE, leave_one_out, orthonormal
 from pursuit.greedy import path_losses
 from pursuit.greedy.any_loss import GradientPursuits, LossRule
 from pursuit.greedy.normal_equations import WeightedValues, gather, normal_equations
@@ -87,7 +88,7 @@ def test_leave_one_out_losses_are_those_of_refits(case, block_rows):
     samples, _, path, atoms = fitted(*case)
     _, _, alpha, intercept = case
     with sklearn.config_context(working_memory=block_rows * 16.0 * len(atoms) / 0.25 / 2**20):
-        losses = leave_one_out_losses(path, atoms, samples, intercept)
+        losses = leave_one_out_losses(path, atoms, samples, intercept, alpha)
     D = reference.rbf(samples.X, atoms.centres, 0.4)
     for n, loss in enumerate(losses, start=1):
         held_out = np.empty(samples.Y.shape)
@@ -98,6 +99,28 @@ def test_leave_one_out_losses_are_those_of_refits(case, block_rows):
         errors = (samples.Y - held_out) ** 2
         expected = np.average(errors.mean(axis=1), weights=samples.weights)
         assert_allclose(loss, expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("budgets", [(8,), (4, 3)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_one_copy_of_a_row_weighs_what_its_class_does(budgets, intercept, rng):
+    scales = np.where(P.labels == "ant", 3.0, 0.4)
+    copies = np.array([0.5, 1.0, 3.0])[np.arange(60) % 3]
+    samples = Samples(P.X, P.Y, copies * scales, scales)
+    atoms = Atoms(KERNEL, P.X)
+    search = SquaredErrorPursuit(
+        equations_of(atoms.functions, samples, 60, centred=intercept), "prefit", list(budgets)
+    )
+    search.extend(sum(budgets))
+    path, support = search.path()
+    losses = leave_one_out_losses(path, atoms.take(support), samples, intercept, 0.0)
+    D, held_out = reference.rbf(P.X, P.X[support], 0.4), np.empty(P.Y.shape)
+    for basis in path.bases:
+        held_out[:, basis.outputs] = reference.leave_one_out(
+            D, P.Y[:, basis.outputs], samples.weights, basis.picks, 0.0, intercept, scales
+        )
+    errors = ((P.Y - held_out) ** 2).mean(axis=1)
+    assert_allclose(losses[-1], np.average(errors, weights=samples.weights), rtol=1e-8)
 
 
 def left_out(D, Y, weights, support, i, intercept, dropped):
@@ -125,7 +148,7 @@ def test_a_row_with_a_vector_of_its_own_is_left_out_with_it(budgets, weighted, i
     search = SquaredErrorPursuit(equations, "prefit", list(budgets))
     search.extend(sum(budgets))
     path, support = search.path()
-    losses = leave_one_out_losses(path, dictionary.take(support), samples, intercept)
+    losses = leave_one_out_losses(path, dictionary.take(support), samples, intercept, 0.0)
     D, n_alone = reference.rbf(X, X, 0.5), 0
     for n, loss in enumerate(losses, start=1):
         held_out = np.empty(Y.shape)
@@ -142,12 +165,38 @@ def test_a_row_with_a_vector_of_its_own_is_left_out_with_it(budgets, weighted, i
     assert n_alone > 10
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "squared_hinge"])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("gamma", [0.3, 3.0, 30.0])
+def test_left_out_outputs_keep_their_digits_at_every_leverage(gamma, intercept):
+    """Functions that are nearly combinations of each other, and leverages up to 1."""
+    rng = np.random.default_rng(5)
+    X, Y, weights = rng.normal(size=(30, 2)), rng.normal(size=(30, 1)), np.ones(30)
+    samples, dictionary = Samples(X, Y, weights), Atoms(RBF(gamma), X)
+    equations = equations_of(dictionary.functions, samples, 30, centred=intercept)
+    search = SquaredErrorPursuit(equations, "prefit", [20])
+    search.extend(20)
+    path, support = search.path()
+    D = reference.rbf(X, X, gamma)
+    losses = leave_one_out_losses(path, dictionary.take(support), samples, intercept, 0.0)
+    path = orthonormal(path, [(D[:, support], Y, weights)], 0.0)
+    stages = leave_one_out(path, D[:, support], Y, weights, 30.0 * intercept)
+    for n, stage in enumerate(stages, start=1):
+        expected = np.empty((30, 1))
+        for i in range(30):
+            dropped = i if stage.leverage[i, 0] > 1.0 - FULL_LEVERAGE else -1
+            expected[i] = left_out(D, Y, weights, support[:n], i, intercept, dropped)
+        assert_allclose(stage.values(), expected, rtol=1e-8, atol=1e-8)
+        assert_allclose(losses[n - 1], np.mean((Y - expected) ** 2), rtol=1e-8)
+
+
+@pytest.mark.parametrize("fitting", ["prefit", "basic"])
+@pytest.mark.parametrize("loss", ["squared_error", "squared_hinge", "log_loss", "logit_boost"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_memorised_labels_leave_no_confidence(loss, n_classes, rng):
+def test_memorised_labels_leave_no_confidence(loss, n_classes, fitting, rng):
     """Random labels and a kernel that reaches no other row: nothing is known elsewhere."""
     X, labels = rng.normal(size=(100, 3)), rng.integers(0, n_classes, size=100)
-    model = KernelMatchingPursuitClassifier(40, gamma=1e4, loss=loss).fit(X, labels)
+    model = KernelMatchingPursuitClassifier(40, gamma=1e4, loss=loss, fitting=fitting)
+    model.fit(X, labels)
     largest = model.predict_proba(X).max()
     assert largest < 1.3 * np.bincount(labels).max() / 100
 
@@ -160,7 +209,7 @@ def test_paths_without_steps():
     )
     assert_allclose(training_losses(none, equations), [constant])
     assert held_out_losses(none, no_atoms, samples).shape == (0,)
-    assert leave_one_out_losses(none, no_atoms, samples, True).shape == (0,)
+    assert leave_one_out_losses(none, no_atoms, samples, True, 0.0).shape == (0,)
     temperatures = inverse_temperatures(none, no_atoms, samples, fit_intercept=True, basic=False)
     assert temperatures.shape == (0, 2)
 
@@ -267,7 +316,7 @@ def test_approximate_leave_one_out_is_exact_for_squared_error(
             expected = reference.leave_one_out(
                 D, samples.Y[:, basis.outputs], samples.weights, basis.picks[:m], alpha, intercept
             )
-            assert_allclose(outputs[:, basis.outputs], expected, rtol=1e-4, atol=1e-5)
+            assert_allclose(outputs[:, basis.outputs], expected, rtol=1e-8, atol=1e-8)
     few = np.array([3, 20, 41])
     some = approximately(samples, path, atoms, steps, SquaredError(), alpha, intercept, few)
     assert_allclose(some[-1], stages[-1][few], rtol=1e-9)
@@ -288,7 +337,7 @@ def test_approximate_leave_one_out_at_leverage_one_is_that_of_the_closed_form(rn
     D = reference.rbf(X, X, 0.5)
     for i in support[support < 10]:
         expected = left_out(D, samples.Y, samples.weights, support, i, True, i)
-        assert_allclose(outputs[i], expected, rtol=1e-5, atol=1e-6)
+        assert_allclose(outputs[i], expected, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -20,6 +20,7 @@ from sklearn.model_selection import (
     LeaveOneGroupOut,
     ShuffleSplit,
     StratifiedKFold,
+    StratifiedShuffleSplit,
     train_test_split,
 )
 
@@ -581,6 +582,30 @@ def test_weight_zero_is_the_row_removed(estimator):
     )
     if extra:
         assert_allclose(weighted.cv_loss_path_, removed.cv_loss_path_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {"ant": 0.3, "zebra": 4.0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"early_stopping": "loo"},
+        {"early_stopping": "bound"},
+        {"fitting": "basic"},
+        {"loss": "squared_hinge"},
+        {"loss": "log_loss", "multi_class": "ovr"},
+    ],
+)
+def test_weight_two_is_the_row_twice_under_class_weights(options, class_weight):
+    weights = np.arange(60) % 3
+    rows = np.repeat(np.arange(60), weights)
+    model = KernelMatchingPursuitClassifier(12, gamma=GAMMA, class_weight=class_weight, **options)
+    weighted = clone(model).fit(P.X, P.labels, weights)
+    repeated = clone(model).fit(P.X[rows], P.labels[rows])
+    assert_close(weighted.predict_proba(P.X), repeated.predict_proba(P.X))
+    assert_allclose(weighted.temperature_, repeated.temperature_, rtol=1e-8)
+    for name in ("leave_one_out_loss_path_", "bound_path_"):
+        if hasattr(weighted, name):
+            assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-8)
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {"mole": 2, "zebra": 3}])
@@ -1229,6 +1254,36 @@ def test_bad_targets(estimator):
         estimator(5).fit(P.X, np.where(np.arange(60) == 3, np.inf, 0.0))
     with pytest.raises(ValueError, match="could not convert|dtype"):
         estimator(5).fit(P.X, P.labels)
+
+
+@pytest.mark.parametrize(
+    ("X_val", "y_val", "message"),
+    [
+        (P.X[0], P.Y[:4], "X_val: Expected 2D array"),
+        (P.X[:0], P.Y[:0], "X_val: Found array with 0 sample"),
+        ([["u"] * 4], P.Y[:1], "X_val: could not convert string to float"),
+        (P.X[:1] + 1j, P.Y[:1], "X_val: Complex data not supported"),
+        (P.X[:2], [["u"] * 3] * 2, "y_val: could not convert string to float"),
+        (P.X[:2], np.empty((0, 3)), "y_val: Found array with 0 sample"),
+    ],
+)
+def test_errors_about_held_out_rows_name_them(X_val, y_val, message):
+    model = KernelMatchingPursuitRegressor(3, early_stopping=True)
+    with pytest.raises(ValueError, match=f"^{message}"):
+        model.fit(P.X, P.Y, X_val=X_val, y_val=y_val)
+
+
+def test_errors_about_held_out_labels_name_them():
+    model = KernelMatchingPursuitClassifier(3, early_stopping=True)
+    with pytest.raises(ValueError, match="^y_val should be a 1d array"):
+        model.fit(P.X, P.labels, X_val=P.X, y_val=P.Y)
+
+
+def test_a_splitter_tells_of_a_rare_class_by_its_label():
+    labels = np.where(np.arange(60) == 7, "wolf", np.where(P.labels == "ant", "ant", "other"))
+    model = KernelMatchingPursuitClassifierCV(3, cv=StratifiedShuffleSplit(2, random_state=0))
+    with pytest.raises(ValueError, match=r"^cv=StratifiedShuffleSplit(?s:.*)'wolf'"):
+        model.fit(P.X, labels)
 
 
 def test_bad_held_out_rows():

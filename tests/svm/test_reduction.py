@@ -5,6 +5,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
 from scipy import sparse
+from sklearn.svm import SVC, SVR
 
 from pursuit.kernels import (
     RBF,
@@ -193,6 +194,38 @@ def test_more_vectors_leave_less(kernel, expansion):
     assert_array_less(np.diff(errors), 0.0)
     assert errors[-1] < 0.1
     assert reduce_expansion(kernel, *expansion, 60).relative_error == 0.0
+
+
+def nearly_spanned_by_two(kind):
+    """The support vectors and coefficients of a machine that two vectors nearly span."""
+    rng = np.random.default_rng(0)
+    if kind == "pairs":
+        X = np.repeat([[0.0], [10.0]], 10, axis=0) + 0.01 * rng.normal(size=(20, 2))
+        return X, np.repeat([[1.0], [-1.0]], 10, axis=0) * rng.uniform(0.5, 1.0, size=(20, 1))
+    X = 0.05 * rng.normal(size=(80, 2)) + np.repeat([[0.0], [3.0]], 40, axis=0)
+    machine = SVC(gamma=0.01).fit(X, np.repeat([0, 1], 40))
+    if kind == "regression":
+        X = rng.uniform(-3, 3, size=(80, 1))
+        machine = SVR(gamma=0.01, epsilon=0.05).fit(X, np.sin(X[:, 0]))
+    return X[machine.support_], machine.dual_coef_.T
+
+
+@pytest.mark.parametrize("kind", ["pairs", "clusters", "regression"])
+def test_the_error_never_rises_with_the_budget(kind):
+    X, A = nearly_spanned_by_two(kind)
+    sets = [reduce_expansion(RBF(0.01), X, A, n, tol=0.0) for n in range(1, 11)]
+    errors = [small.relative_error for small in sets]
+    assert (np.diff(errors) <= 0.0).all()
+    for n, small in enumerate(sets, start=1):
+        assert small.stop_reason == ("n_components" if len(small.vectors) == n else "span")
+        left = squared_errors(RBF(0.01), X, A, small.vectors, small.coefficients).sum()
+        norm = squared_errors(RBF(0.01), X, A, X, 0 * A).sum()
+        assert_allclose(np.sqrt(max(left, 0.0) / norm), small.relative_error, rtol=0.1, atol=1e-6)
+    for tol in (1e-2, 1e-3):
+        smallest = 1 + int(np.argmax(np.array(errors) <= tol))
+        small = reduce_expansion(RBF(0.01), X, A, 10, tol=tol)
+        assert (len(small.vectors), small.stop_reason) == (smallest, "tol")
+        assert small.relative_error <= tol
 
 
 def test_fewer_vectors_do_where_they_reach_the_tolerance(expansion):

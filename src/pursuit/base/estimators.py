@@ -28,6 +28,7 @@ from pursuit._validation import (
     signed_targets,
 )
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import (
     fit_temperature,
     log_probabilities,
@@ -191,11 +192,15 @@ class ExpansionClassifier(ProbabilisticClassifier, ExpansionEstimator):
             unweighted = self.classes_[self._class_weights == 0][0]
             raise ValueError(f"class_weight is zero for the class {unweighted}")
         Y = signed_targets(codes, len(self.classes_))
-        return Samples(X, Y, weights * self._class_weights[codes])
+        scales = self._class_weights[codes]
+        return Samples(X, Y, weights * scales, scales)
 
     def _fit_temperature(self, samples: Samples) -> None:
-        """The temperature of the highest likelihood on these rows' decision values."""
-        values = self.expansion_(samples.X)
+        """The temperature of the highest likelihood on the training rows' decision values.
+
+        Less the vectors on which a row has the only say: of these no other row knows anything.
+        """
+        values = left_out_outputs(self.expansion_, samples)
         self.temperature_ = fit_temperature(values, class_codes(samples.Y), samples.weights)
 
     def decision_function(self, X: Any) -> Array:

@@ -77,7 +77,8 @@ def fit_inverse_temperature(
     """Minimise the negative log-likelihood over s in [1e-3, 1e3] by Newton's method.
 
     The function is convex in s. A step that would leave the interval known to hold the
-    minimum, and every step after the first 20, is replaced by its (geometric) middle.
+    minimum, and every step after the first 20, is replaced by its (geometric) middle. Values that
+    tell no classes apart give the smallest s.
 
     Parameters
     ----------
@@ -91,6 +92,8 @@ def fit_inverse_temperature(
     columns = columns - columns.max(axis=0)
     own = columns[codes, np.arange(len(codes))]
     low, high = SMALLEST_SCALE, LARGEST_SCALE
+    if not columns.any():
+        return low
     scale = min(max(start, low), high)
     for iteration in range(100):
         slope, curvature = _derivatives(scale, columns, own, weights)

@@ -144,7 +144,7 @@ class GradientPursuit:
         outputs: Array,
         budget: int,
     ) -> None:
-        X, Y, weights = values.samples
+        X, Y, weights, _ = values.samples
         self.samples = Samples(X, Y[:, outputs], weights)
         self.selector, self.values, self.rule, self.budget = selector, values, rule, budget
         self.basic = isinstance(selector, BasicPursuit)
@@ -165,7 +165,7 @@ class GradientPursuit:
 
     def _start(self) -> None:
         """Step 1: the best constant, or the mean of the targets."""
-        _, Y, weights = self.samples
+        _, Y, weights, _ = self.samples
         constant = self._problem(DesignMatrix(None, np.empty((len(Y), 0))), np.empty((0, 0)))
         self.unit = constant.constant
         self.point = np.zeros((1, Y.shape[1]))
@@ -188,7 +188,7 @@ class GradientPursuit:
 
     def _problem(self, columns: DesignMatrix, factor: Array, **changes: Any) -> Problem:
         """The objective over the coefficients of some columns."""
-        _, Y, weights = self.samples
+        _, Y, weights, _ = self.samples
         problem = Problem(
             self.rule.loss, Y, weights, columns, factor, self.alpha, intercept=self.values.centred
         )
@@ -242,7 +242,7 @@ class GradientPursuit:
 
     def _correlations(self) -> Array:
         """<d_k, R~> for every atom and output (eq. 8 and 9), with the slope of the ridge."""
-        _, Y, weights = self.samples
+        _, Y, weights, _ = self.samples
         root = np.sqrt(weights)[:, None]
         # The values carry a factor sqrt(w).
         residual = -root * self.rule.loss.gradient(Y, self.outputs)
@@ -320,7 +320,7 @@ class GradientPursuit:
 
     def _least_squares(self, problem: Problem) -> Array:
         """The least squared error: theta = Q'W (y - mean), as R'R = Phi'W Phi + alpha I."""
-        _, Y, weights = self.samples
+        _, Y, weights, _ = self.samples
         start = np.empty_like(self.point)
         constant = weights @ Y / weights.sum() if self.unit else np.zeros(Y.shape[1])
         start[:-1] = problem.columns.rmatvec(weights[:, None] * (Y - constant))

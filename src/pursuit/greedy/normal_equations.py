@@ -246,7 +246,7 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
     ValueError
         If the kernel gives values that are not finite; the message names the first row.
     """
-    _, Y, weights = values.samples
+    _, Y, weights, _ = values.samples
     origin, n_atoms = values.origin, values.n_atoms
     target_deviations = Y - origin.targets
     weighted = weights[:, None] * target_deviations

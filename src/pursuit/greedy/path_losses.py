@@ -6,9 +6,10 @@ prefix at once (see ``expansion.py``).
 
 Under squared error leave-one-out is exact. Under another loss one Newton step from the fit
 without a row stands for it: with the Hessian H of the objective, phi_i the functions at row i
-(and 1 for an intercept), h_i = phi_i'H^{-1}phi_i, slope g_i and curvature c_i of the loss,
+(and 1 for an intercept), h_i = phi_i'H^{-1}phi_i, slope g_i and curvature c_i of the loss and
+the weight u_i of one copy of the row,
 
-    f_i without row i  =  f_i + w_i g_i h_i / (1 - w_i c_i h_i),
+    f_i without row i  =  f_i + u_i g_i h_i / (1 - u_i c_i h_i),
 
 which is the exact value where the loss is quadratic.
 """
@@ -24,9 +25,16 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, class_codes
 from pursuit.bounds import matching_pursuit_bound_path
 from pursuit.expansion.basis_functions import AtomSet
-from pursuit.expansion.leave_one_out import FULL_LEVERAGE, leave_one_out, most_releasing
+from pursuit.expansion.leave_one_out import (
+    FULL_LEVERAGE,
+    evaluated,
+    leave_one_out,
+    most_releasing,
+    orthonormal,
+    own_values,
+)
 from pursuit.expansion.path import BasisPath, CoefficientPath, staged_values
-from pursuit.expansion.probabilities import fit_inverse_temperature
+from pursuit.expansion.probabilities import fit_inverse_temperature, negative_log_likelihood
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import cholesky, solve_transposed, solve_upper
@@ -106,8 +114,7 @@ def _staged_means(
 ) -> Array:
     """sum_i w_i measure(y_i, f_n(x_i)) after n = 1, 2, ... steps."""
     totals = np.zeros(path.n_steps)
-    for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
-        values = blocks.evaluate(atoms.functions, samples.X[rows], len(atoms))
+    for rows, values in evaluated(atoms, samples.X):
         for n, outputs in enumerate(staged_values(path, values)):
             totals[n] += float(samples.weights[rows] @ measure(samples.Y[rows], outputs))
     return totals
@@ -151,11 +158,11 @@ def bound_path(
         if row >= 0:
             last_use[row] = min(last_use[row], np.searchsorted(n_vectors, k + 1))
     errors = np.zeros(path.n_steps)
-    for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
-        values = blocks.evaluate(atoms.functions, samples.X[rows], len(atoms))
+    for rows, values in evaluated(atoms, samples.X):
         weights, used = samples.weights[rows], last_use[rows]
+        others = weights - samples.one_copy[rows]
         for n, outputs in enumerate(staged_values(path, values)):
-            outside = np.where(used <= n, np.maximum(weights - 1.0, 0.0), weights)
+            outside = np.where(used <= n, others, weights)
             errors[n] += float(outside @ _wrong(samples.Y[rows], outputs, tolerance, loss))
     # Weights that sum to less than one sample leave no bound.
     n_samples = max(1, round(float(samples.weights.sum())))
@@ -172,17 +179,22 @@ def _wrong(Y: Array, outputs: Array, tolerance: float | None, loss: Loss) -> Arr
 
 
 def leave_one_out_losses(
-    path: CoefficientPath, atoms: AtomSet, samples: Samples, fit_intercept: bool
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    fit_intercept: bool,
+    alpha: float,
 ) -> Array:
     """Closed-form leave-one-out mean squared error after 1, 2, ... steps."""
-    losses = np.zeros(path.n_steps)
-    functions, weight = atoms.functions, float(samples.weights.sum())
-    for rows in blocks.row_blocks(samples.X.shape[0], 16.0 * max(len(atoms), 1)):
-        values = blocks.evaluate(functions, samples.X[rows], len(atoms))
-        block = (samples.Y[rows], samples.weights[rows], weight if fit_intercept else 0.0)
+    X, Y, weights, _ = samples
+    losses, weight, one_copy = np.zeros(path.n_steps), float(weights.sum()), samples.one_copy
+    everything = ((values, Y[rows], weights[rows]) for rows, values in evaluated(atoms, X))
+    path = orthonormal(path, everything, alpha)
+    for rows, values in evaluated(atoms, X):
+        block = (Y[rows], one_copy[rows], weight if fit_intercept else 0.0)
         for n, held_out in enumerate(leave_one_out(path, values, *block)):
-            errors = ((samples.Y[rows] - held_out.values()) ** 2).mean(axis=1)
-            losses[n] += float(samples.weights[rows] @ errors) / weight
+            errors = ((Y[rows] - held_out.values()) ** 2).mean(axis=1)
+            losses[n] += float(weights[rows] @ errors) / weight
     return losses
 
 
@@ -198,38 +210,85 @@ def inverse_temperatures(
 ) -> Array:
     """Inverse temperatures along the path, as rows (first step they apply to, value).
 
-    Each minimises the negative log-likelihood of leave-one-out decision values (of training
-    values for basic pursuit, which has no closed form), on up to 1000 evenly spaced rows. They
-    are refreshed at each of the first 32 steps and then whenever the path has grown by 10 %,
-    which depends on the number of steps alone. A loss with probabilities of its own has one.
+    Each minimises the negative log-likelihood of leave-one-out decision values (without a closed
+    form: of training values less the vectors on which a row has the only say), on up to 1000 evenly
+    spaced rows. They are refreshed at each of the first 32 steps and then whenever the path has
+    grown by 10 %, which depends on the number of steps alone. A loss with probabilities of its own
+    keeps its one, but where these are worse than the frequencies of the classes.
     """
     if not path.n_steps:
         return np.empty((0, 2))
-    n_outputs = samples.Y.shape[1]
-    if loss.inverse_temperature is not None and (n_outputs == 1 or loss.coupled):
-        return np.array([[1.0, loss.inverse_temperature]])
-    few = np.unique(np.linspace(0, samples.X.shape[0] - 1, CALIBRATION_ROWS).astype(int))
-    part = samples.take(few) if len(few) < samples.X.shape[0] else samples
-    codes = class_codes(part.Y)
-    weight = float(samples.weights.sum()) if fit_intercept else 0.0
-    values = blocks.evaluate(atoms.functions, part.X, len(atoms))
-    steps = calibration_steps(path.n_steps)
-    stages: Iterator[Array]
-    if basic or loss.coupled:
-        wanted = set(steps.tolist())
-        every = enumerate(staged_values(path, values), start=1)
-        stages = (outputs for n, outputs in every if n in wanted)
+    steps, rows = calibration_steps(path.n_steps), _calibration_rows(samples)
+    objective, part = Objective(loss, alpha, fit_intercept), samples.take(rows)
+    own = loss.inverse_temperature if loss.coupled or samples.Y.shape[1] == 1 else None
+    if basic or loss.coupled or own is not None:
+        stages = _without_own_vectors(path, atoms, part, steps)
     elif all(isinstance(basis, BasisPath) for basis in path.bases):
-        held_out = leave_one_out(path, values, part.Y, part.weights, weight, steps)
-        stages = (stage.values() for stage in held_out)
+        stages = _left_out(path, atoms, samples, rows, steps, objective)
     else:
-        objective = Objective(loss, alpha, fit_intercept)
-        stages = _approximately_left_out(path, atoms, samples, few, steps, objective)
-    scale, scales = 1.0, []
-    for decisions in stages:
-        scale = fit_inverse_temperature(decisions, codes, part.weights, scale)
-        scales.append(scale)
+        stages = _approximately_left_out(path, atoms, samples, rows, steps, objective)
+    scales = list(_scales(stages, class_codes(part.Y), part.weights, own))
+    if own is not None and min(scales) == own:
+        return np.array([[1.0, own]])
     return np.column_stack([steps, scales])
+
+
+def _calibration_rows(samples: Samples) -> Array:
+    """Rows at equal distances."""
+    last = samples.X.shape[0] - 1
+    return np.unique(np.linspace(0, last, CALIBRATION_ROWS).astype(int))
+
+
+def _scales(
+    stages: Iterator[Array], codes: Array, weights: Array, own: float | None
+) -> Iterator[float]:
+    """The best inverse temperature of each stage, or the loss's own where it is good enough."""
+    scale = 1.0
+    constant = _entropy(codes, weights)
+    for decisions in stages:
+        if own is not None and negative_log_likelihood(own, decisions, codes, weights) <= constant:
+            yield own
+            continue
+        scale = fit_inverse_temperature(decisions, codes, weights, scale)
+        yield scale if own is None else min(own, scale)
+
+
+def _entropy(codes: Array, weights: Array) -> float:
+    """Negative log-likelihood of the frequencies of the classes."""
+    counts = np.bincount(codes, weights=weights)
+    shares = counts[counts > 0] / counts.sum()
+    return -float(shares @ np.log(shares))
+
+
+def _without_own_vectors(
+    path: CoefficientPath, atoms: AtomSet, part: Samples, steps: Array
+) -> Iterator[Array]:
+    """Outputs less the vectors on which each of some rows has the only say among them."""
+    values = blocks.evaluate(atoms.functions, part.X, len(atoms))
+    own = own_values(values, part.one_copy, part.weights @ values**2)
+    wanted = set(steps.tolist())
+    for n, outputs in enumerate(staged_values(path, values), start=1):
+        if n in wanted:
+            coefficients, _ = path.coefficients(n)
+            yield outputs - own[:, : coefficients.shape[1]] @ coefficients.T
+
+
+def _left_out(
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    few: Array,
+    steps: Array,
+    objective: Objective,
+) -> Iterator[Array]:
+    """Outputs at the rows `few` without each of them, in closed form."""
+    part, total = samples.take(few), float(samples.weights.sum())
+    values = blocks.evaluate(atoms.functions, part.X, len(atoms))
+    if len(few) == samples.X.shape[0]:
+        path = orthonormal(path, [(values, part.Y, part.weights)], objective.alpha)
+    weight = total if objective.intercept else 0.0
+    for stage in leave_one_out(path, values, part.Y, part.one_copy, weight, steps):
+        yield stage.values()
 
 
 class Objective(NamedTuple):
@@ -254,12 +313,14 @@ def _approximately_left_out(
         coefficients, intercept = path.coefficients(int(n))
         hessians = _hessians(path, functions, samples, int(n), objective)
         values = _with_constant(path, functions(samples.X[few]), objective.intercept)
-        Y, weights = samples.Y[few], np.minimum(samples.weights[few], 1.0)[:, None]
+        Y, weights = samples.Y[few], samples.one_copy[few][:, None]
         k = coefficients.shape[1]
         outputs = values[:, :k] @ coefficients.T + intercept + path.atom_mean[:k] @ coefficients.T
         curvature = np.maximum(objective.loss.curvature(Y, outputs), 0.0)
         slope = objective.loss.gradient(Y, outputs)
-        leverage, released, falls = _leverages(path, values, hessians, coefficients, int(n))
+        leverage, released, falls = _leverages(
+            path, values, hessians, coefficients, int(n), objective
+        )
         # A row that one vector explains is left out of the model without that vector.
         alone = 1.0 - weights * curvature * leverage < FULL_LEVERAGE
         outputs = np.where(alone, outputs - falls, outputs)
@@ -277,10 +338,11 @@ def _with_constant(path: CoefficientPath, values: Array, intercept: bool) -> Arr
     return np.hstack([np.asarray(values, dtype=np.float64) - path.atom_mean, constant])
 
 
-def _chosen(path: CoefficientPath, n: int) -> Iterator[tuple[Array, Array]]:
+def _chosen(path: CoefficientPath, n: int, intercept: bool) -> Iterator[tuple[Array, Array]]:
     """The outputs of each basis, and its columns of `_with_constant` after `n` steps."""
+    constant = [len(path.atom_mean)] * intercept
     for basis, m in zip(path.bases, path.lengths(n), strict=True):
-        yield basis.outputs, np.append(np.unique(basis.picks[:m]), len(path.atom_mean))
+        yield basis.outputs, np.append(np.unique(basis.picks[:m]), constant).astype(int)
 
 
 def _hessians(
@@ -295,8 +357,9 @@ def _hessians(
     coefficients, constant = path.coefficients(n)
     k = coefficients.shape[1]
     shift = constant + path.atom_mean[:k] @ coefficients.T
-    columns = {int(t): chosen for outputs, chosen in _chosen(path, n) for t in outputs}
-    hessians = [np.diag([2.0 * alpha] * (len(columns[t]) - 1) + [0.0]) for t in range(len(columns))]
+    columns = {int(t): chosen for outputs, chosen in _chosen(path, n, intercept) for t in outputs}
+    ridges = np.append(np.full(len(path.atom_mean), 2.0 * alpha), 0.0)
+    hessians = [np.diag(ridges[columns[t]]) for t in range(len(columns))]
     for rows in blocks.row_blocks(samples.X.shape[0], 32.0 * len(path.atom_mean)):
         evaluated = blocks.evaluate(functions, samples.X[rows], len(path.atom_mean))
         values = _with_constant(path, evaluated, intercept)
@@ -309,26 +372,35 @@ def _hessians(
     return hessians
 
 
+def _definite(hessian: Array) -> Array:
+    """Its Cholesky factor, all digits kept; a little is added where it is singular to rounding."""
+    smallest = ROUNDING * float(hessian.diagonal().max())
+    factor = cholesky(hessian)
+    definite = len(factor) == len(hessian) and factor.diagonal().min() ** 2 >= smallest
+    return factor if definite else cholesky(hessian + smallest * np.eye(len(hessian)))
+
+
 def _leverages(
-    path: CoefficientPath, values: Array, hessians: list[Array], coefficients: Array, n: int
+    path: CoefficientPath,
+    values: Array,
+    hessians: list[Array],
+    coefficients: Array,
+    n: int,
+    objective: Objective,
 ) -> tuple[Array, Array, Array]:
     """phi_i'H^{-1}phi_i, and what it and the outputs lose with the vector that explains a row.
 
     All of shape (n_rows, n_outputs).
     """
     leverage, released, falls = (np.zeros((len(values), len(hessians))) for _ in range(3))
-    for outputs, chosen in _chosen(path, n):
+    for outputs, chosen in _chosen(path, n, objective.intercept):
         for t in outputs:
-            hessian = hessians[t]
-            largest = float(hessian.diagonal().max())
-            if largest < FLAT:
+            if float(hessians[t].diagonal().max(initial=0.0)) < FLAT:
                 continue
-            # Directions that are absent (no intercept) stay without a leverage.
-            hessian[np.diag_indices_from(hessian)] += ROUNDING * largest
-            factor = cholesky(hessian)
+            factor = _definite(hessians[t])
             half = solve_transposed(factor, values[:, chosen[: len(factor)]].T)
             leverage[:, t] = (half * half).sum(axis=0)
-            m = min(len(factor), len(chosen) - 1)
+            m = min(len(factor), int((chosen < len(path.atom_mean)).sum()))
             if not m:
                 continue
             inverse = solve_upper(factor, np.eye(len(factor)))[:m]

@@ -114,7 +114,9 @@ def hold_out(
     return np.sort(train), np.sort(test)
 
 
-def index_splits(cv: Any, samples: Samples, *, classifier: bool) -> list[Split]:
+def index_splits(
+    cv: Any, samples: Samples, *, classifier: bool, classes: Array | None = None
+) -> list[Split]:
     """Training and test rows of each fold; rows of weight 0 are in neither.
 
     Parameters
@@ -126,6 +128,8 @@ def index_splits(cv: Any, samples: Samples, *, classifier: bool) -> list[Split]:
         All of the caller's rows.
     classifier : bool
         Whether the targets are classes.
+    classes : ndarray, optional
+        Their labels, for a splitter and its errors; None: their numbers.
 
     Raises
     ------
@@ -142,6 +146,7 @@ def index_splits(cv: Any, samples: Samples, *, classifier: bool) -> list[Split]:
         splits = [(np.intersect1d(tr, rows), np.intersect1d(te, rows)) for tr, te in given]
     else:
         target = class_codes(samples.Y[rows]) if classifier else samples.Y[rows, 0]
+        target = target if classes is None else classes[target]
         try:
             folds = list(check_cv(cv, target, classifier=classifier).split(rows, target))
         except ValueError as error:

@@ -206,14 +206,16 @@ class _EarlyStopping(MatchingPursuit):
         """The rule for ending the path."""
         patience, tol = self.n_iter_no_change, self.tol
         if self.early_stopping == "loo":
-            if self._method(loss).rule is not None:
+            method = self._method(loss)
+            if method.rule is not None:
                 raise ValueError(
                     "early_stopping='loo' is closed-form for loss='squared_error' with "
                     "refit_every=1 only"
                 )
-            intercept = self.fit_intercept
             return Stopping(
-                lambda path, atoms, support: leave_one_out_losses(path, atoms, train, intercept),
+                lambda path, atoms, support: leave_one_out_losses(
+                    path, atoms, train, method.fit_intercept, method.alpha
+                ),
                 patience,
                 tol,
             )
@@ -281,7 +283,8 @@ class _CrossValidation(MatchingPursuit):
         """
         self._check_parameters()
         samples, budgets = self._read_for_loss(X, y, sample_weight)
-        splits = index_splits(self.cv, samples, classifier=is_classifier(self))
+        labels = getattr(self, "classes_", None)
+        splits = index_splits(self.cv, samples, classifier=is_classifier(self), classes=labels)
         self.gammas_ = gamma_grid(self.gammas, self.kernel, self.gamma, samples)
         rows = np.flatnonzero(samples.weights > 0)
         candidates = self._candidates(samples, rows, sum(budgets))

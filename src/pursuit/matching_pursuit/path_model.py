@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from pursuit import _validation
 from pursuit._typing import Array
-from pursuit._validation import Samples, class_codes, read_data, signed_targets
+from pursuit._validation import Samples, called, class_codes, read_data, signed_targets
 from pursuit.base.estimators import (
     ExpansionClassifier,
     ExpansionEstimator,
@@ -307,7 +307,8 @@ class PathClassifier(ExpansionClassifier, MatchingPursuit):
 
     def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
         """Held-out targets +1 and -1, with the weights of their classes."""
-        y = column_or_1d(y)
+        with called("y_val"):
+            y = column_or_1d(y)
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
             raise ValueError(f"y_val has the label {y[unknown][0]}, which y does not have")
@@ -363,7 +364,8 @@ class PathRegressor(ExpansionRegressor, MatchingPursuit):
 
     def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
         """Held-out targets as a table."""
-        Y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y_val")
+        with called("y_val"):
+            Y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y_val")
         return Y.reshape(len(Y), -1), np.ones(len(Y))
 
     def __sklearn_tags__(self) -> Any:

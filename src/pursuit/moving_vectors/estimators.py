@@ -21,6 +21,7 @@ from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, Exp
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import fit_temperature
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg.rounding import PRECISIONS
@@ -139,7 +140,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
             step = with_rounded_coefficients(problem, energy(problem, place), str(self.precision))
         self._store_step(step, setting)
         self._store_facts(step, best, problem)
-        self._calibrate(samples if held_out is None else held_out)
+        self._calibrate(samples if held_out is None else held_out, fresh=held_out is not None)
         return self
 
     def _fit_within(self, samples: Samples, data: tuple[Any, Any, Any]) -> Self:
@@ -235,7 +236,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
 
     def _problem(self, samples: Samples, loss: Loss, setting: Setting) -> Problem:
         """The energy's rows, targets and weights."""
-        X, Y, weights = samples
+        X, Y, weights, _ = samples
         dtype = precision(setting.kernel, samples, self.n_components, setting.centre)
         dtype = np.float64 if isinstance(loss, Hinge) else dtype
         columns = setting.columns
@@ -361,8 +362,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         total = float(shares.sum())
         return np.asarray(shares / total) if total > 0 else shares
 
-    def _calibrate(self, samples: Samples) -> None:
-        """What a classifier adds to its outputs."""
+    def _calibrate(self, samples: Samples, *, fresh: bool) -> None:
+        """What a classifier adds to its outputs, from training rows or fresh ones."""
 
     def _seen(self, samples: Samples) -> Any:
         """Targets as a scorer wants them."""
@@ -384,7 +385,7 @@ class _Watch:
         if self.n_calls % LOOK_EVERY:
             return False
         self.model._store_step(step, self.setting)
-        self.model._calibrate(self.held_out)
+        self.model._calibrate(self.held_out, fresh=True)
         targets = self.model._seen(self.held_out)
         score = float(self.score(self.model, self.held_out.X, targets))
         better = score > self.highest
@@ -563,7 +564,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         """A loss of margins, or the squared error."""
         return self._convex(samples, classifier=True)
 
-    def _calibrate(self, samples: Samples) -> None:
+    def _calibrate(self, samples: Samples, *, fresh: bool) -> None:
         """The temperature: the likelihood's own, or fitted to these rows."""
         own = getattr(getattr(self, "loss_", None), "inverse_temperature", None)
         if own:
@@ -572,7 +573,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         few = samples.take(
             np.arange(0, samples.X.shape[0], max(1, samples.X.shape[0] // TEMPERATURE_ROWS))
         )
-        values = self.expansion_(few.X)
+        values = self.expansion_(few.X) if fresh else left_out_outputs(self.expansion_, few)
         self.temperature_ = fit_temperature(values, class_codes(few.Y), few.weights)
 
     def _seen(self, samples: Samples) -> Any:

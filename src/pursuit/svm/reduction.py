@@ -38,7 +38,8 @@ the energy J(Z; a) of ``svm_on_vectors.py`` (eq. 35). Steps:
    is |r(z)|^2; for other kernels a few steps of L-BFGS. Signed p_i may throw z to where |r| is
    smaller: the search has collapsed, and the next best row is tried. A move is kept only if the
    error falls by more than without it.
-3. L-BFGS on all z together, with the gradient of J.
+3. L-BFGS on all z together, with the gradient of J. Where few vectors nearly span the functions
+   already, every number of vectors has its joint search on the way, and the best set is kept.
 
 Cost: m^2 d once; m (d + n) for each vector of step 2; m n d for each of step 3. The basis, m n
 numbers, is kept.
@@ -77,6 +78,8 @@ NOTHING = 1e-15
 # The joint search ends when all steps it may take, each as good as the last one, would lower the
 # squared error by less than this share.
 LITTLE_LEFT = 0.01
+# So few vectors have a joint search on the way where the start leaves less than this share.
+FEW, NEARLY = 8, 0.25
 
 
 class Reduction(NamedTuple):
@@ -94,7 +97,7 @@ class Reduction(NamedTuple):
         |Psi_t - reduced| / |Psi_t|.
     stop_reason : str
         ``"exact"``: no more than n distinct vectors; ``"tol"``: fewer than n reach the tolerance;
-        ``"span"``: fewer than n span all; ``"n_components"``.
+        ``"span"``: fewer than n leave no more; ``"n_components"``.
     n_iter : int
         Steps of the joint search.
     squared_norm : float
@@ -230,16 +233,45 @@ def reduce_expansion(
     units = np.sqrt(np.where(squared_norms > 0, squared_norms, 1.0)) if equal else 1.0
     A, squared_norms = A / units, squared_norms / units**2
     start = _Start(kernel, X, A, values / units, n_vectors)
-    stop_reason = start.grow(n_vectors, tol)
-    Z, n_iter = start.vectors, 0
-    if max_iter and len(Z):
-        Z, n_iter = _move_together(kernel, Z, X, A, squared_norms, max_iter)
-    beta, errors = _projection(kernel, Z, X, A, squared_norms)
-    total = float(np.sqrt(errors.sum() / squared_norms.sum()))
+    found, stop_reason = _smallest(start, n_vectors, tol, max_iter)
     known = np.where(squared_norms > 0, squared_norms, 1.0)
     return Reduction(
-        Z, units * beta, total, np.sqrt(errors / known), stop_reason, n_iter, squared_norm
+        found.vectors,
+        units * found.coefficients,
+        found.error,
+        np.sqrt(found.errors / known),
+        stop_reason,
+        found.n_iter,
+        squared_norm,
     )
+
+
+class _Set(NamedTuple):
+    """Vectors with the best coefficients, what they leave, relative and squared, and the steps."""
+
+    vectors: Array
+    coefficients: Array
+    error: float
+    errors: Array
+    n_iter: int
+
+
+def _smallest(start: _Start, n_vectors: int, tol: float, max_iter: int) -> tuple[_Set, str]:
+    """Steps 2 and 3: the first set that reaches the tolerance, or the best; and why it ended."""
+    best: _Set | None = None
+    for n in range(min(1, n_vectors), n_vectors + 1):
+        reason = start.grow(n, tol)
+        final = reason != "n_components" or n == n_vectors
+        if not final and not (max_iter and n <= FEW and start.left < NEARLY**2 * start.total):
+            continue
+        found = start.moved(max_iter)
+        best = found if best is None or found.error < best.error else best
+        if final or best.error <= tol:
+            break
+    assert best is not None
+    if len(best.vectors) < n_vectors:
+        reason = "tol" if NOTHING < best.error**2 <= tol**2 else "span"
+    return best, reason
 
 
 def _as_float64(X: Any) -> Any:
@@ -271,6 +303,8 @@ def _move_together(
     The objective is the squared error in units of that at the start, the variables are measured
     in the width of the kernel or the spread of the vectors.
     """
+    if not (max_iter and len(Z)):
+        return Z, 0
     unit, total = _length(kernel, Z), float(squared_norms.sum())
     left = max(total - 2.0 * energy(kernel, Z, X, A)[0], np.finfo(float).eps * total)
 
@@ -306,7 +340,8 @@ class _Start:
 
     def __init__(self, kernel: Kernel, X: Any, A: Array, values: Array, n_vectors: int) -> None:
         self.kernel, self.X, self.A, self.values = kernel, X, A, values
-        self.squared_norms = (A * values).sum(axis=0)
+        self.squared_norms = np.maximum((A * values).sum(axis=0), 0.0)
+        self.total = float(self.squared_norms.sum())
         self.diagonal = kernel.diagonal(X)
         self.distances = self.diagonal.copy()
         self._Z = np.zeros((n_vectors, X.shape[1]))
@@ -327,11 +362,23 @@ class _Start:
         n = self._n
         return solve_upper(self._factor[:n, :n], self._projections[:n])
 
+    @property
+    def left(self) -> float:
+        """Squared error of the vectors so far."""
+        return self.total - float((self._projections[: self._n] ** 2).sum())
+
+    def moved(self, max_iter: int) -> _Set:
+        """The set that the joint search finds from here."""
+        problem = (self.X, self.A, self.squared_norms)
+        Z, n_iter = _move_together(self.kernel, self.vectors.copy(), *problem, max_iter)
+        beta, errors = _projection(self.kernel, Z, *problem)
+        return _Set(Z, beta, float(np.sqrt(errors.sum() / self.total)), errors, n_iter)
+
     def grow(self, n_vectors: int, tol: float) -> str:
         """Add vectors; return why it ended."""
-        total = float(self.squared_norms.sum())
+        total = self.total
         while self._n < n_vectors:
-            left = total - float((self._projections[: self._n] ** 2).sum())
+            left = self.left
             if left <= max(tol**2, NOTHING) * total:
                 return "tol" if left > NOTHING * total else "span"
             gains = np.square(self.values).sum(axis=1)

@@ -177,7 +177,7 @@ class _Path:
 
     def at(self, z: Array) -> _Step:
         """Steps 2 and 3 at the vectors that are `z` units from the start."""
-        X, Y, _ = self.samples
+        X, Y, _, _ = self.samples
         if self.last is not None and np.array_equal(z, self.last.z):
             return self.last
         Z = self.start + self.unit * z.reshape(self.start.shape)
@@ -193,7 +193,7 @@ class _Path:
 
 def _spread(samples: Samples) -> float:
     """Root of the mean weighted variance of the columns; 1 where all rows are equal."""
-    X, _, weights = samples
+    X, _, weights, _ = samples
     shares = weights / weights.sum()
     if sparse.issparse(X):
         means = X.T @ shares
