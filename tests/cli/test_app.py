@@ -351,7 +351,7 @@ def test_info_of_a_mixed_dictionary_with_functions(run, monkeypatch):
     for name in set(names):
         assert f"{names.count(name)} of {name} " in out
     assert re.search(r"loss +Huber\(delta=", out)
-    monkeypatch.setattr(cli, "MOST_KINDS", 1)
+    monkeypatch.setattr("pursuit.cli.info.MOST_KINDS", 1)
     first = max(names.count(name) for name in names)
     assert f"{12 - first} of {len(set(names)) - 1} other kinds" in run("info", "m")[1]
 

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from pursuit.cli import app as cli
-from pursuit.cli.preparation import TableModel
-from pursuit.io.tables import Column, infer_column, read
+from pursuit.cli.preparation import TableModel, learn_layout
+from pursuit.io.columns import Column, infer_column
+from pursuit.io.tables import read
 
 QUICK = ("-n", "4", "--gamma", "0.5", "-o", "m")
 
@@ -176,11 +177,118 @@ def test_equal_fits_give_equal_bytes(run):
         assert one.read() == two.read()
 
 
-def test_many_classes_that_look_like_numbers_are_told(run):
-    write("a.csv", "x;y\n" + "".join(f"{i};{i % 25},50 €\n" for i in range(50)))
-    code, _, err = run("fit", "a.csv", "-t", "y", *QUICK)
-    assert code == 0
-    assert err.startswith(
-        "note: a.csv: column 'y': 25 classes with labels such as '0,50 €', which are not written "
-        "as numbers such as 1234.5\n"
+def test_many_classes_that_hardly_repeat_are_told(run):
+    like_numbers = [f"1,{100 + i % 25}" for i in range(50)]
+    for labels, told in (
+        (like_numbers, "25 classes with labels such as '1,100' ('1,100' may be 1.1 or 1100)"),
+        ([f"name {i:03}" for i in range(60)], "60 classes with labels such as 'name 000'"),
+    ):
+        write("a.csv", "x;y\n" + "".join(f"{i};{label}\n" for i, label in enumerate(labels)))
+        layout, notes = learn_layout(read("a.csv"), "y")
+        assert layout.task == "classification"
+        assert notes == [
+            f"a.csv: column 'y': {told}: --task classification says that they are classes, --task "
+            "regression that they are numbers"
+        ]
+        assert learn_layout(read("a.csv"), "y", task="classification")[1] == []
+    code, _, err = run("fit", "a.csv", "-t", "y", "--task", "regression", *QUICK)
+    assert (code, err) == (
+        3,
+        "a.csv: column 'y': regression needs numbers, and its cells are texts\n",
     )
+    write("a.csv", "x;y\n1;1,234\n2;1,235\n")
+    assert run("fit", "a.csv", "-t", "y", "--task", "regression", *QUICK)[::2] == (
+        3,
+        "a.csv: column 'y': regression needs numbers, and its cells are texts ('1,234' may be "
+        "1.234 or 1234)\n",
+    )
+
+
+def test_columns_are_read_again_as_the_fit_read_them(run):
+    rows = [
+        (f"{i % 7},{i % 9}", f"{i % 30} %", f"01/{i % 28 + 1:02}/2024 03:0{i % 9} PM")
+        for i in range(60)
+    ]
+    own = "".join(f"{a};{b};{c};{i}.000,50 €\n" for i, (a, b, c) in enumerate(rows, 1))
+    write("own.csv", "a;b;c;y\n" + own)
+    plain = pl.DataFrame(
+        {
+            "a": [float(a.replace(",", ".")) for a, _, _ in rows],
+            "b": [int(b[:-2]) for _, b, _ in rows],
+            "c": [c for _, _, c in rows],
+            "y": [1000 * i + 0.5 for i in range(1, 61)],
+        }
+    )
+    plain.write_parquet("plain.parquet")
+    code, _, err = run("fit", "own.csv", "-t", "y", *QUICK)
+    assert code == 0
+    assert [line.partition("; --text")[0] for line in err.splitlines()] == [
+        "note: own.csv: column 'y': read as numbers written like '1.234,5 €'",
+        "note: own.csv: column 'a': read as numbers written like '1234,5'",
+        "note: own.csv: column 'b': read as numbers written like '1234.5 %'",
+        "note: own.csv: column 'c': read as dates written %m/%d/%Y %I:%M %p",
+    ]
+    model = TableModel.load("m")
+    assert model.layout.task == "regression"
+    of_own, of_plain = (model.features(read(name)) for name in ("own.csv", "plain.parquet"))
+    np.testing.assert_array_equal(of_own, of_plain)
+    write("few.csv", "a;b;c\n1,5;7 %;02/01/2024 03:00 PM\n")  # ambiguous by itself
+    assert run("predict", "m", "few.csv", "-o", "p.csv") == (0, "", "")
+    assert run("score", "m", "own.csv")[::2] == (0, "")
+    write("bad.csv", "a;b;c\n1.5;7 %;02/01/2024 03:00 PM\n")
+    assert run("predict", "m", "bad.csv", "-o", "p.csv")[2] == (
+        "bad.csv:2: column 'a': not a number: '1.5'\n"
+    )
+
+
+def test_a_target_of_few_prices_is_a_number_unless_asked(run):
+    write("a.csv", "x,y\n" + "".join(f"{i % 5},${10 + i % 2}\n" for i in range(24)))
+    assert learn_layout(read("a.csv"), "y")[0].task == "regression"
+    assert run("fit", "a.csv", "-t", "y", "--task", "classification", *QUICK)[::2] == (0, "")
+    assert run("predict", "m", "a.csv", "-o", "p.csv")[0] == 0
+    assert set(predicted()) == {"$10", "$11"}
+
+
+def test_truth_values_are_numbers_of_a_regression(run):
+    write("a.csv", table(("false", "true")))
+    assert run("fit", "a.csv", "-t", "y", "--task", "regression", *QUICK)[::2] == (0, "")
+    assert TableModel.load("m").layout.target_format == "boolean"
+
+
+def test_a_class_called_na_is_told_and_can_be_kept(run):
+    write("a.csv", table(("NA", "EU")))
+    fit = ("fit", "a.csv", "-t", "y", *QUICK)
+    told = (
+        "a.csv:2: no target; 15 such rows are left out, this is the first; 15 labels were read as "
+        "missing ('NA' 15 times): --na '' keeps them\n"
+    )
+    assert run(*fit)[2].startswith("note: " + told)
+    assert run(*fit, "--na", "")[::2] == (0, "")
+    assert TableModel.load("m").layout.missing == ()
+    assert run("predict", "m", "a.csv", "-o", "p.csv") == (0, "", "")
+    assert set(predicted()) == {"NA", "EU"}
+    assert " 0.00 %" in run("score", "m", "a.csv")[1]
+    assert run(*fit, "--na", "", "--test", "a.csv")[::2] == (0, "")
+    assert run(*fit, "--na", "EU")[2].startswith("note: a.csv:5: no target; 9 such rows")
+
+
+def test_with_no_words_for_missing_the_empty_cell_is_missing(run):
+    write("a.csv", "x,y\nNA,1\n ,2\n")
+    assert read("a.csv", ()).frame["x"].to_list() == ["NA", None]
+    assert read("a.csv").frame["x"].to_list() == [None, None]
+    assert read("a.csv", (" na ",)).missing_words == {"x": {"NA": 1}, "y": {}}
+    pl.DataFrame({"x": ["NA", "", "b"]}).write_parquet("a.parquet")
+    assert read("a.parquet", ()).frame["x"].to_list() == ["NA", None, "b"]
+
+
+@pytest.mark.parametrize(
+    "text, columns",
+    [
+        ("name, first;y\nSmith;3\nJones;4\n", ["name, first", "y"]),
+        ('"size,\nin m, of all";y\n1,5;2\n', ["size,\nin m, of all", "y"]),
+        ("a;b,c;d\n1,5;2,5;3\n2;3;4\n", ["a", "b,c", "d"]),
+        ("a,b;c\n1,2\n3,4\n", ["a", "b;c"]),
+    ],
+)
+def test_the_rows_decide_the_separator_with_the_header(text, columns):
+    assert read(write("a.csv", text)).frame.columns == columns

@@ -24,7 +24,8 @@ from pursuit.cli.preparation import (
     matching,
     skops_bytes,
 )
-from pursuit.io.tables import Column, DataError, Matrix, Table
+from pursuit.io.columns import Column
+from pursuit.io.tables import DataError, Matrix, Table
 
 
 def table_of(lines=True, **columns):

@@ -147,3 +147,11 @@ def test_faults_name_the_file():
     for estimator, data, target, message in cases:
         with pytest.raises(DataError, match=message):
             rows_for(estimator, data, target)
+
+
+def test_rows_with_decimal_commas():
+    table = Table("a.csv", pl.DataFrame({"a": ["1,5", "-2"], "y": ["1.000,5", "2"]}))
+    model = KernelRidge().fit([[1.0], [2.0]], [1.0, 2.0])
+    X, y = rows_for(model, table, "y")
+    assert X.tolist() == [[1.5], [-2.0]]
+    assert y.tolist() == [1000.5, 2.0]

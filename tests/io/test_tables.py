@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from pursuit.io.tables import Column, DataError, Matrix, Table, infer_column, read, typed
+from pursuit.io.columns import Column, infer_column, typed
+from pursuit.io.tables import DataError, Matrix, Table, read
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import csv
 import inspect
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_type_hints
 
 from pursuit.cli.compress import Compress
+from pursuit.cli.info import Info
 from pursuit.cli.options import (
     EXISTING,
     UsageFault,
@@ -36,8 +36,6 @@ from pursuit.cli.options import (
 )
 
 NEEDED = ("typer", "rich", "polars", "skrub", "skops")
-# So many kinds of vectors are told one by one.
-MOST_KINDS = 12
 EXIT_USAGE, EXIT_DATA, EXIT_INTERRUPTED = 2, 3, 130
 INSTALL = "the command line needs its extra packages: pip install 'pursuit[cli]'"
 
@@ -101,6 +99,12 @@ class Fit:
     )
     text: list[str] = option("Column to take as text although it looks like numbers.", default=[])
     drop: list[str] = option("Column to leave out.", default=[])
+    na: list[str] | None = option(
+        "Word of a table that means missing, in place of NA, N/A, NaN, null and ?; with '' only "
+        "the empty cell does.",
+        "--na",
+        default=None,
+    )
     scale: bool = option(
         "Bring features to a common size; leave them as they are.",
         "--scale/--no-scale",
@@ -118,9 +122,9 @@ class Fit:
         from pursuit.io import tables
 
         require_folder(self.output)
-        loss = self._loss()
-        data, y, layout = self._learn(tables.read(self.data))
-        test = self.test and _labelled(tables.read(self.test), layout)
+        loss, missing = self._loss(), tables.missing_words(self.na)
+        data, y, layout = self._learn(tables.read(self.data, missing), missing)
+        test = self.test and _labelled(tables.read(self.test, missing), layout)
         if test:
             matching(test[0], layout)  # so that its faults show before the long work
             table_fit.check_targets(*test, layout, loss)
@@ -148,7 +152,7 @@ class Fit:
         rows, labels = test
         known_labels(rows, labels, layout, sorted(set(y.tolist())))
 
-    def _learn(self, data: Any) -> tuple[Any, Any, Any]:
+    def _learn(self, data: Any, missing: tuple[str, ...]) -> tuple[Any, Any, Any]:
         """Return the rows that have a target, the targets and the layout."""
         from pursuit.cli.preparation import learn_layout
         from pursuit.io.tables import Table
@@ -161,6 +165,7 @@ class Fit:
             task=self._task(),
             text=tuple(self.text),
             drop=tuple(self.drop),
+            missing=missing,
             scale=self.scale,
         )
         _say(notes)
@@ -221,7 +226,7 @@ class Predict:
         model = TableModel.load(self.model)
         if self.proba and model.layout.task == "regression":
             raise UsageFault("--proba: a regression has no probabilities")
-        data = read(self.data)
+        data = read(self.data, model.layout.missing)
         X = model.features(data)
         columns = {"prediction": model.estimator.predict(X)}
         if self.proba:
@@ -245,79 +250,12 @@ class Score:
         from pursuit.io.tables import read
 
         model = TableModel.load(self.model)
-        data, y = _labelled(read(self.data), model.layout)
+        data, y = _labelled(read(self.data, model.layout.missing), model.layout)
         check_targets(data, y, model.layout, model.estimator.loss_)
         X = model.features(data)
         _say(model.notes(data))
         measured = measure(_known(data, y, model), model.estimator.predict(X), model)
         _report(model, "rows of the file", measured, X, self.model)
-
-
-WATCHED = {
-    "validation_loss_path_": "held-out loss",
-    "leave_one_out_loss_path_": "leave-one-out loss",
-    "bound_path_": "bound",
-}
-
-
-@dataclass
-class Info:
-    """Say what a model file holds."""
-
-    model: Path = argument("A model file.", **EXISTING)
-
-    def run(self) -> None:
-        """Read the header, the columns, what the vectors are and the path of losses."""
-        from pursuit.model_file import describe
-
-        about = describe(self.model)
-        fitted, model = about["fitted"], self._load(about)
-        rows = {
-            "class": about["class"],
-            "written by": f"pursuit {about['version']}",
-            "bytes on disk": f"{about['bytes']:,}",
-            **({"loss": repr(model.loss_)} if hasattr(model, "loss_") else {}),
-            **_components(model),
-            "vectors": f"{fitted['n_components_']} of at most {about['params']['n_components']}",
-            "features": fitted["n_features_in_"],
-        }
-        if hasattr(model, "relative_error_"):
-            rows["relative error"] = f"{model.relative_error_:.3g}"
-        show(["", str(self.model)], [*rows.items(), *self._layout(about)])
-        if hasattr(model, "train_loss_path_"):
-            show(*self._path(model))
-
-    def _load(self, about: dict[str, Any]) -> Any:
-        """Return the model, with nothing behind the functions that its user wrote."""
-        from pursuit import load
-
-        return load(self.model, functions=dict.fromkeys(about["functions"], len))
-
-    def _layout(self, about: dict[str, Any]) -> list[tuple[str, Any]]:
-        """Return the target and the columns, if the file tells of them."""
-        from pursuit.cli.preparation import Layout
-        from pursuit.model_file import load_attachments
-
-        if "layout.json" not in about["attachments"]:
-            return []
-        layout = Layout.from_json(load_attachments(self.model)["layout.json"])
-        rows = [("target", f"{layout.target} ({layout.task})")]
-        rows += [(f"column {column.name}", column.kind) for column in layout.columns]
-        return rows + [(f"column {name}", "left out") for name in layout.left_out]
-
-    def _path(self, model: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Return the losses after 1, 2, 5, 10, ... vectors."""
-        columns = {"training loss": model.train_loss_path_}
-        if hasattr(model, "cv_loss_path_"):
-            best = list(model.gammas_).index(model.gamma_)
-            columns["cross-validated loss"] = model.cv_loss_path_[best].mean(axis=0)
-        for name, title in WATCHED.items():
-            if hasattr(model, name):
-                columns[title] = getattr(model, name)
-        last = len(model.train_loss_path_)
-        steps = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if n < last] + [last]
-        rows = [(n, *(f"{path[n - 1]:.4g}" for path in columns.values())) for n in steps if n]
-        return ["vectors", *columns], rows
 
 
 @dataclass
@@ -404,18 +342,6 @@ def _report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
         ("loss", _short(estimator.loss_), ""),
     ]
     show(["", "model", f"always {layout.baseline}" if share else measure.constant], rows)
-
-
-def _components(model: Any) -> dict[str, str]:
-    """Return what the vectors of a model are: its kernel, or how many there are of each kind."""
-    if model.kernel_ is not None:
-        return {"kernel": repr(model.kernel_)}
-    counts = Counter(model.component_names_).most_common()
-    told = [f"{count} of {name}" for name, count in counts[:MOST_KINDS]]
-    if len(counts) > MOST_KINDS:
-        rest = sum(count for _, count in counts[MOST_KINDS:])
-        told.append(f"{rest} of {len(counts) - MOST_KINDS} other kinds")
-    return {"kernels": "\n".join(told)}
 
 
 def _short(value: Any) -> str:

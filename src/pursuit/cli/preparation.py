@@ -37,21 +37,15 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncod
 from skrub import DatetimeEncoder
 
 from pursuit import model_file
-from pursuit.io.tables import (
-    BOOLEANS,
-    FLOAT_INTEGERS,
-    Column,
-    DataError,
-    Matrix,
-    Table,
-    infer_column,
-    shown,
-    typed,
-)
+from pursuit.io.column_formats import is_number_format
+from pursuit.io.columns import BOOLEANS, Column, ambiguity, infer_column, reading, typed
+from pursuit.io.tables import FLOAT_INTEGERS, MISSING, DataError, Matrix, Table, shown
 
 MOST_CATEGORIES = 40
-#: More classes whose labels hold no letter are perhaps numbers written in another way.
-MANY_CLASSES = 20
+#: More classes are perhaps none: where labels hold no letter, and where labels are that many and
+#: more than this share of the rows.
+MANY_CLASSES, MANY_LABELS = 20, 50
+MANY_OF_THE_ROWS = 0.2
 
 #: The types that a preparation may hold beside those of scikit-learn that skops trusts by itself.
 #: Reviewed: constructing them from stored attributes runs no code and opens nothing.
@@ -75,6 +69,8 @@ class Layout:
     first_index: int = 0  # of LIBSVM text: the number its first feature goes by
     scale: bool = True
     baseline: str | float = 0.0  # the majority class (as text), or the mean of the targets
+    target_format: str | None = None  # of a target of numbers, as `Column.format`
+    missing: tuple[str, ...] = MISSING  # the words of a table that mean "missing"
 
     def to_json(self) -> bytes:
         """Return the layout as JSON."""
@@ -88,7 +84,8 @@ class Layout:
             Column(**{**column, "categories": tuple(column["categories"])})
             for column in fields.pop("columns")
         )
-        return cls(columns=columns, left_out=tuple(fields.pop("left_out")), **fields)
+        left_out, missing = fields.pop("left_out"), fields.pop("missing", MISSING)
+        return cls(columns=columns, left_out=tuple(left_out), missing=tuple(missing), **fields)
 
 
 @dataclass(frozen=True)
@@ -280,6 +277,7 @@ def learn_layout(
     task: Task | None = None,
     text: tuple[str, ...] = (),
     drop: tuple[str, ...] = (),
+    missing: tuple[str, ...] = MISSING,
     scale: bool = True,
 ) -> tuple[Layout, list[str]]:
     """Decide what the columns of a file are.
@@ -294,6 +292,8 @@ def learn_layout(
         None: classification if the target is text or a few distinct whole numbers.
     text, drop : tuple of str
         Columns to take as text whatever they look like, and columns to leave out.
+    missing : tuple of str, default=MISSING
+        The words that were read as missing.
     scale : bool, default=True
         Whether to standardise numbers.
 
@@ -302,24 +302,29 @@ def learn_layout(
     layout : Layout
         What the model will expect of a file.
     notes : list of str
-        What a user should know: columns left out.
+        What a user should know: how columns were read, which are left out.
     """
     for name in (*text, *drop):
         if isinstance(data, Matrix):
             raise DataError(f"{data.path}: the columns of a matrix have no names such as {name!r}")
         data.column(name)
-    labels = _learn_labels(data, target, task, as_text=target in text)
+    labels, column = _learn_labels(data, target, task, as_text=target in text)
     kind: Task = "regression" if labels == "number" else "classification"
+    written = column.format if labels == "number" else None
     layout = Layout("table", task or kind, target, labels, scale=scale)
-    told = _like_numbers(data, layout) if labels == "text" else []
+    layout = replace(layout, target_format=written, missing=missing)
+    told = [] if task == "classification" or target in text else _doubts(data, layout, column)
     if isinstance(data, Matrix):
-        sparse = sp.issparse(data.X)
-        first = int(sparse and not (data.X.indices == 0).any())
-        shape = data.X.shape[1] - first
-        source: Literal["sparse", "dense"] = "sparse" if sparse else "dense"
-        return replace(layout, source=source, n_features=shape, first_index=first), told
+        return _learn_features(data.X, layout), told
     layout, notes = _learn_columns(data, layout, text, drop)
     return layout, told + notes
+
+
+def _learn_features(X: Any, layout: Layout) -> Layout:
+    sparse = sp.issparse(X)
+    first = int(sparse and not (X.indices == 0).any())
+    source: Literal["sparse", "dense"] = "sparse" if sparse else "dense"
+    return replace(layout, source=source, n_features=X.shape[1] - first, first_index=first)
 
 
 def _learn_columns(
@@ -336,9 +341,11 @@ def _learn_columns(
             column = replace(column, categories=_categories(table, name))
         if column.kind == "empty" or (column.kind == "text" and not column.categories):
             what = "empty" if column.kind == "empty" else "text that hardly repeats"
-            notes.append(f"{table.path}: column {name!r} is {what}: left out")
+            doubt = "" if name in text else _in_brackets(ambiguity(table.column(name)))
+            notes.append(f"{table.path}: column {name!r} is {what}: left out{doubt}")
             left_out.append(name)
         else:
+            notes += [] if name in text else reading(table, column)
             columns.append(column)
     if not columns:
         raise DataError(f"{table.path}: no column to learn from beside {layout.target!r}")
@@ -404,38 +411,56 @@ def _target_table(data: Table | Matrix, target: str) -> Table:
 
 def _learn_labels(
     data: Table | Matrix, target: str, task: Task | None, as_text: bool
-) -> Literal["text", "integer", "number"]:
+) -> tuple[Literal["text", "integer", "number"], Column]:
     table = _target_table(data, target)
     column = infer_column(table, target, as_text=as_text)
     place = f"{table.path}: column {target!r}"
     if column.kind == "empty":
-        raise DataError(f"{place}: no row has a target")
+        raise DataError(f"{place}: no row has a target{_missing_labels(data, target)}")
     if column.kind != "number":
         if task == "regression":
-            raise DataError(f"{place}: regression needs numbers, and its cells are {column.kind}s")
-        return "text"
+            told = f"{column.kind}s{_in_brackets(ambiguity(table.column(target)))}"
+            raise DataError(f"{place}: regression needs numbers, and its cells are {told}")
+        return "text", column
     if column.format == "boolean" and task != "regression":
-        return "text"
+        return "text", column
     values = typed(table, column).drop_nulls()
     whole = bool((values == values.floor()).all())
-    if task is None:
-        few = values.n_unique() <= max(2, min(20, len(values) // 2))
-        task = "classification" if few and whole else "regression"
-    if task == "regression":
-        return "number"
-    return "integer" if whole and _are_integers(table.frame[target].drop_nulls()) else "text"
+    plain = whole and not is_number_format(column.format)
+    if task == "regression" or (task is None and not (plain and _are_few(values))):
+        return "number", column
+    exact = whole and column.format is None and _are_integers(table.frame[target].drop_nulls())
+    return "integer" if exact else "text", column
 
 
-def _like_numbers(data: Table | Matrix, layout: Layout) -> list[str]:
-    """Return a note if many classes have labels without a letter, such as ``1.234,50 €``."""
+def _are_few(values: pl.Series) -> bool:
+    """Tell whether numbers repeat as those of classes do."""
+    return values.n_unique() <= max(2, min(20, len(values) // 2))
+
+
+def _doubts(data: Table | Matrix, layout: Layout, column: Column) -> list[str]:
+    """Return a note on how the target was read, or on classes that are perhaps numbers."""
     table = _target_table(data, layout.target)
-    labels = table.frame[layout.target].cast(pl.String).drop_nulls().unique().sort()
-    if len(labels) <= MANY_CLASSES or not labels.str.contains(r"^\P{L}*[0-9]\P{L}*$").all():
-        return []
+    cells = table.column(layout.target).cast(pl.String).drop_nulls()
+    labels = cells.unique().sort()
+    if layout.labels != "text" or not _are_many(labels, len(cells)):
+        return reading(table, column) if column.format != "boolean" else []
     return [
         f"{data.path}: column {layout.target!r}: {len(labels)} classes with labels such as "
-        f"{shown(labels[0])}, which are not written as numbers such as 1234.5"
+        f"{shown(labels[0])}{_in_brackets(ambiguity(cells))}: --task classification says that they "
+        "are classes, --task regression that they are numbers"
     ]
+
+
+def _are_many(labels: pl.Series, n_rows: int) -> bool:
+    """Tell whether there are so many labels that they are perhaps no classes."""
+    like_numbers = labels.str.contains(r"^\P{L}*[0-9]\P{L}*$").all()
+    most = MANY_CLASSES if like_numbers else max(MANY_LABELS, MANY_OF_THE_ROWS * n_rows)
+    return len(labels) > most
+
+
+def _in_brackets(doubt: str) -> str:
+    return f" ({doubt})" if doubt else ""
 
 
 def _are_integers(cells: pl.Series) -> bool:
@@ -486,18 +511,32 @@ def labelled(data: Table | Matrix, layout: Layout) -> tuple[Any, NDArray[Any], l
         If no row has one, or a target is not what the layout says.
     """
     table = _target_table(data, layout.target)
-    cells = typed(table, Column(layout.target, "text" if layout.labels == "text" else "number"))
+    kind: Literal["text", "number"] = "text" if layout.labels == "text" else "number"
+    cells = typed(table, Column(layout.target, kind, layout.target_format))
     there = cells.is_not_null().to_numpy()
+    words = _missing_labels(data, layout.target)
     if not there.any():
-        raise DataError(f"{data.path}: column {layout.target!r}: no row has a target")
+        raise DataError(f"{data.path}: column {layout.target!r}: no row has a target{words}")
     if layout.labels == "integer":
         cells = _exact(table.frame[layout.target], cells)
     if there.all():
         return data, _values(cells, layout), []
+    return data.rows(there), _values(cells.drop_nulls(), layout), [_left_out(table, there) + words]
+
+
+def _left_out(table: Table, there: NDArray[np.bool_]) -> str:
     absent = np.flatnonzero(~there)
     first = table.where(int(absent[0]))
-    note = f"{first}: no target; {len(absent)} such rows are left out, this is the first"
-    return data.rows(there), _values(cells.drop_nulls(), layout), [note]
+    return f"{first}: no target; {len(absent)} such rows are left out, this is the first"
+
+
+def _missing_labels(data: Table | Matrix, target: str) -> str:
+    """Say how many labels are words that were read as missing."""
+    counts = data.missing_words.get(target) if isinstance(data, Table) else None
+    if not counts:
+        return ""
+    words = ", ".join(f"{word!r} {count} times" for word, count in counts.items())
+    return f"; {sum(counts.values())} labels were read as missing ({words}): --na '' keeps them"
 
 
 def _exact(raw: pl.Series, values: pl.Series) -> pl.Series:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from pursuit.io.columns import Column, number_column, typed
 from pursuit.io.files import replacing
-from pursuit.io.tables import Column, DataError, Matrix, Table, typed
+from pursuit.io.tables import DataError, Matrix, Table
 from pursuit.io.tree import ModelFileError
 
 __all__ = ["TRUSTED", "Rows", "read_machine_file", "rows_for", "write_machine_file"]
@@ -106,7 +107,7 @@ def rows_for(estimator: Any, data: Table | Matrix, target: str | None) -> Rows:
         raise DataError(
             f"{data.path}: {len(names)} columns{beside}, but the model has {n_features} features"
         )
-    cells = [typed(data, Column(str(name), "number")).fill_null(np.nan) for name in names]
+    cells = [typed(data, number_column(data, str(name))).fill_null(np.nan) for name in names]
     frame = pl.DataFrame(cells)
     return Rows(frame.to_numpy() if known is None else frame, y)
 
@@ -115,7 +116,7 @@ def _targets(estimator: Any, table: Table, target: str) -> NDArray[Any]:
     """The column of targets: text where the estimator's classes are text, else numbers."""
     classes = np.asarray(getattr(estimator, "classes_", [0.0]))
     text = classes.dtype.kind in "OUSb"
-    cells = typed(table, Column(target, "text" if text else "number"))
+    cells = typed(table, Column(target, "text") if text else number_column(table, target))
     absent = np.flatnonzero(cells.is_null().to_numpy())
     if len(absent):
         raise DataError(f"{table.where(int(absent[0]))}: column {target!r}: no target")

@@ -3,9 +3,7 @@
 Five formats, told apart by the suffix: CSV and TSV (also ``.gz``) and Parquet give a `Table` of
 named columns; NPZ (arrays ``X`` and ``y``) and LIBSVM text (``.svm``, ``.libsvm``, ``.txt``, also
 ``.gz``; sparse stays sparse) give a `Matrix`. A delimited file is read as text, with the line each
-row starts at; what its cells mean is settled afterwards, once for each column (`infer_column`), and
-then held to (`typed`): at prediction time a word in a column of numbers is a `DataError` naming the
-place, not a missing value.
+row starts at; what its cells mean is settled afterwards (`pursuit.io.columns`).
 """
 
 from __future__ import annotations
@@ -14,13 +12,13 @@ import csv
 import difflib
 import gzip
 import itertools
-import re
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TextIO, TypeAlias
+from typing import Any, TextIO
 
 import numpy as np
 import polars as pl
@@ -28,12 +26,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 
-#: Cells that mean "missing", compared without surrounding blanks and case.
-MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "?")
-
-#: A column in which at most this share of the cells is no number is a column of numbers with
-#: faults in it, not a column of text.
-FAULT_SHARE = 0.1
+#: Words that mean "missing" as the empty cell does, compared without surrounding blanks and case.
+MISSING = ("na", "n/a", "#n/a", "<na>", "nan", "null", "?")
 
 SUFFIXES = {
     ".csv": "csv",
@@ -48,26 +42,12 @@ SUFFIXES = {
 #: Every integer of at most this size is a float of its own.
 FLOAT_INTEGERS = 2**53
 
-#: What a column of truth values is written as, compared without case.
-BOOLEANS = {"false": 0.0, "true": 1.0}
-
 _BLOCK_ROWS = 20_000
-
-Kind: TypeAlias = Literal["number", "text", "date", "empty"]
+_FIRST_ROWS = 20
 
 
 class DataError(ValueError):
     """A fault in the data, told in one line that names the file and the place."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """What the cells of one column mean."""
-
-    name: str
-    kind: Kind
-    format: str | None = None  # of a date written as text; "boolean" of numbers: true, false
-    categories: tuple[str, ...] = ()  # of text: the cells that become features
 
 
 @dataclass(frozen=True)
@@ -77,6 +57,8 @@ class Table:
     path: str
     frame: pl.DataFrame
     lines: NDArray[np.int64] | None = None
+    #: The words that mean "missing" in each column, and how many cells hold them.
+    missing_words: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def where(self, row: int) -> str:
         """Return the place of a row in the file."""
@@ -93,7 +75,7 @@ class Table:
     def rows(self, keep: NDArray[np.bool_]) -> Table:
         """Return the table of the rows to keep."""
         lines = None if self.lines is None else self.lines[keep]
-        return Table(self.path, self.frame.filter(pl.Series(keep)), lines)
+        return replace(self, frame=self.frame.filter(pl.Series(keep)), lines=lines)
 
     def __len__(self) -> int:
         return self.frame.height
@@ -121,13 +103,20 @@ class Matrix:
         return int(self.X.shape[0])
 
 
-def read(path: str | Path) -> Table | Matrix:
+def missing_words(given: Collection[str] | None) -> tuple[str, ...]:
+    """Return the words that mean "missing": those given, of which the empty one adds nothing."""
+    return MISSING if not given else tuple(word for word in given if word.strip())
+
+
+def read(path: str | Path, missing: Collection[str] = MISSING) -> Table | Matrix:
     """Read a table or a matrix.
 
     Parameters
     ----------
     path : str or Path
         The file; its suffix tells the format.
+    missing : collection of str, default=MISSING
+        The words of a table that mean "missing", beside the empty cell.
 
     Returns
     -------
@@ -139,11 +128,11 @@ def read(path: str | Path) -> Table | Matrix:
     DataError
         If the file is damaged, ragged, empty, or in no format known here.
     """
-    path = str(path)
+    path, words = str(path), [word.strip().lower() for word in missing]
     readers: dict[str, Callable[[str], Table | Matrix]] = {
-        "csv": _read_delimited,
-        "tsv": _read_delimited,
-        "parquet": _read_parquet,
+        "csv": partial(_read_delimited, words=words),
+        "tsv": partial(_read_delimited, words=words),
+        "parquet": partial(_read_parquet, words=words),
         "npz": _read_npz,
         "libsvm": _read_libsvm,
     }
@@ -167,10 +156,10 @@ def _is_packed(path: str) -> bool:
 # --- CSV and TSV -------------------------------------------------------------------------------
 
 
-def _read_delimited(path: str) -> Table:
+def _read_delimited(path: str, words: list[str]) -> Table:
     try:
         with _open_text(path) as file:
-            return _parse_delimited(path, file)
+            return _cleaned(_parse_delimited(path, file), words)
     except UnicodeDecodeError as error:
         raise DataError(f"{path}:{_undecodable_line(path)}: not UTF-8 text") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -181,8 +170,9 @@ def _parse_delimited(path: str, file: TextIO) -> Table:
     first = file.readline()
     if not first.strip():
         raise DataError(f"{path}: empty file" if not first else f"{path}:1: the header is blank")
+    delimiter = _delimiter(path, file)
     file.seek(0)
-    reader = csv.reader(file, delimiter=_delimiter(path, first))
+    reader = csv.reader(file, delimiter=delimiter)
     header = _header(path, next(reader))
     blocks: list[list[pl.Series]] = [[] for _ in header]
     lines: list[int] = []
@@ -191,7 +181,7 @@ def _parse_delimited(path: str, file: TextIO) -> Table:
         numbers, cells = zip(*block, strict=True)
         lines.extend(numbers)
         for name, parts, column in zip(header, blocks, zip(*cells, strict=True), strict=True):
-            parts.append(_cleaned(pl.Series(name, column, dtype=pl.String)))
+            parts.append(pl.Series(name, column, dtype=pl.String))
     if not lines:
         raise DataError(f"{path}: no rows below the header")
     return Table(path, pl.DataFrame([pl.concat(parts) for parts in blocks]), np.array(lines))
@@ -233,10 +223,21 @@ def _header(path: str, names: list[str]) -> list[str]:
     return names
 
 
-def _delimiter(path: str, header: str) -> str:
+def _delimiter(path: str, file: TextIO) -> str:
+    """Return the separator of the header under which most of the first rows are as wide as it."""
     if file_format(path) == "tsv":
         return "\t"
-    return max(",;\t", key=re.sub(r'"[^"]*("|$)', "", header).count)
+    return max(",;\t", key=partial(_evenness, file))
+
+
+def _evenness(file: TextIO, delimiter: str) -> tuple[float, int]:
+    """Return the share of first rows with more than one cell and as many as the header, and it."""
+    file.seek(0)
+    rows = itertools.islice(csv.reader(file, delimiter=delimiter), _FIRST_ROWS)
+    widths = [1]
+    with suppress(csv.Error):  # told with its place when the rows are read
+        widths = [len(row) for row in rows if row]
+    return (0.0, 1) if widths[0] == 1 else (widths.count(widths[0]) / len(widths), widths[0])
 
 
 @contextmanager
@@ -257,29 +258,39 @@ def _undecodable_line(path: str) -> int:
     return number
 
 
-def _cleaned(cells: pl.Series) -> pl.Series:
-    """Strip text cells and turn the marks of a missing cell into null."""
-    cells = cells.str.strip_chars()
-    return cells.set(cells.str.to_lowercase().is_in(list(MISSING)), None)
+def _cleaned(table: Table, words: list[str]) -> Table:
+    """Strip text cells and turn empty ones and words that mean "missing" into null."""
+    texts = [cells.str.strip_chars() for cells in table.frame if cells.dtype == pl.String]
+    texts = [cells.set(cells == "", None) for cells in texts]
+    missing = [cells.str.to_lowercase().is_in(words) for cells in texts]
+    frame = table.frame.with_columns(
+        cells.set(where, None) for cells, where in zip(texts, missing, strict=True)
+    )
+    counts = {
+        cells.name: dict(cells.filter(where).value_counts(sort=True).iter_rows())
+        for cells, where in zip(texts, missing, strict=True)
+    }
+    return replace(table, frame=frame, missing_words=counts)
 
 
 # --- Parquet, NPZ, LIBSVM ----------------------------------------------------------------------
 
 
-def _read_parquet(path: str) -> Table:
+def _read_parquet(path: str, words: list[str]) -> Table:
     try:
         frame = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise DataError(f"{path}: not a readable Parquet file ({_first_line(error)})") from error
     if not frame.height:
         raise DataError(f"{path}: no rows")
-    return Table(path, pl.DataFrame([_parquet_column(path, column) for column in frame]))
+    frame = pl.DataFrame([_parquet_column(path, column) for column in frame])
+    return _cleaned(Table(path, frame), words)
 
 
 def _parquet_column(path: str, column: pl.Series) -> pl.Series:
     dtype = column.dtype
     if dtype in (pl.String, pl.Categorical, pl.Enum):
-        return _cleaned(column.cast(pl.String))
+        return column.cast(pl.String)
     if dtype in (pl.Boolean, pl.Null) or dtype.is_temporal():
         return column
     if dtype.is_float():
@@ -370,127 +381,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-# --- what the cells mean -----------------------------------------------------------------------
-
-
-def infer_column(table: Table, name: str, *, as_text: bool = False) -> Column:
-    """Decide what the cells of a column are.
-
-    Parameters
-    ----------
-    table : Table
-        The table to learn from.
-    name : str
-        The column.
-    as_text : bool, default=False
-        Take the cells as text whatever they look like.
-
-    Returns
-    -------
-    Column
-        A column of numbers, of dates (a format that skrub finds to fit every cell), or of text.
-
-    Raises
-    ------
-    DataError
-        If at most one cell in ten is no number and the others are: the first such cell.
-    """
-    cells = table.column(name)
-    if cells.null_count() == len(cells):
-        return Column(name, "empty")
-    if as_text:
-        return Column(name, "text")
-    if cells.dtype.is_temporal():
-        return Column(name, "date")
-    if cells.dtype == pl.Boolean or (cells.dtype == pl.String and _are_booleans(cells)):
-        return Column(name, "number", "boolean")
-    if cells.dtype != pl.String:
-        return Column(name, "number")
-    faults = _faults(cells, cells.cast(pl.Float64, strict=False))
-    if len(faults) <= FAULT_SHARE * (len(cells) - cells.null_count()):
-        if len(faults):
-            hint = f"--text {name!r} takes the column as text"
-            raise DataError(f"{_not_a(table, cells, int(faults[0]), 'number')} ({hint})")
-        return Column(name, "number")
-    date_format = _date_format(cells)
-    return Column(name, "text" if date_format is None else "date", date_format)
-
-
-def _are_booleans(cells: pl.Series) -> bool:
-    return bool(cells.drop_nulls().str.to_lowercase().is_in(list(BOOLEANS)).all())
-
-
-def _date_format(cells: pl.Series) -> str | None:
-    """Return the format that fits all cells, if they are dates with a year."""
-    from skrub import ToDatetime
-
-    parser = ToDatetime()
-    try:
-        parser.fit_transform(cells)
-    except ValueError:  # skrub rejects the column
-        return None
-    found: str = parser.format_.replace(".%f", "%.f")
-    return found if "%Y" in found and "%d" in found else None
-
-
-def typed(table: Table, column: Column) -> pl.Series:
-    """Convert the cells of a column to what they mean.
-
-    Returns
-    -------
-    polars.Series
-        Float64 without infinities, String, or Datetime without a time zone (UTC); missing cells
-        are null.
-
-    Raises
-    ------
-    DataError
-        At the first cell that is something else.
-    """
-    cells = table.column(column.name)
-    if column.kind in ("text", "empty"):
-        return cells.cast(pl.String)
-    values = _dates(cells, column.format) if column.kind == "date" else _numbers(cells, column)
-    faults = _faults(cells, values)
-    if len(faults):
-        raise _not_a(table, cells, int(faults[0]), column.kind)
-    if column.kind == "number":
-        infinite = np.flatnonzero(values.is_infinite().fill_null(False).to_numpy())
-        if len(infinite):
-            raise _not_a(table, cells, int(infinite[0]), "finite number")
-    return values
-
-
-def _numbers(cells: pl.Series, column: Column) -> pl.Series:
-    if column.format == "boolean" and cells.dtype == pl.String:
-        truths = {word: str(value) for word, value in BOOLEANS.items()}
-        cells = cells.str.to_lowercase().replace(truths)
-    if cells.dtype.is_temporal():
-        return pl.Series(cells.name, [None] * len(cells), dtype=pl.Float64)
-    return cells.cast(pl.Float64, strict=False)
-
-
-def _dates(cells: pl.Series, date_format: str | None) -> pl.Series:
-    if cells.dtype == pl.String and date_format is not None:
-        cells = cells.str.to_datetime(date_format, strict=False)
-    if cells.dtype == pl.Datetime and cells.dtype.time_zone is not None:  # type: ignore[attr-defined]
-        cells = cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    if not cells.dtype.is_temporal():
-        return pl.Series(cells.name, [None] * len(cells), dtype=pl.Datetime)
-    return cells.cast(pl.Datetime("us"))
-
-
-def _faults(cells: pl.Series, values: pl.Series) -> NDArray[np.int64]:
-    """Return the rows whose cell is there but has no value."""
-    return np.flatnonzero((cells.is_not_null() & values.is_null()).to_numpy())
-
-
-def _not_a(table: Table, cells: pl.Series, row: int, kind: str) -> DataError:
-    return DataError(
-        f"{table.where(row)}: column {cells.name!r}: not a {kind}: {shown(cells[row])}"
-    )
 
 
 def shown(cell: object) -> str:
