@@ -134,6 +134,15 @@ gammas : sequence of float, default=None
 cv : int, splitter or iterable, default=5
     Number of folds (by class for a classifier), a scikit-learn splitter, or pairs of index
     arrays.""",
+    "scoring": """
+scoring : str or callable, default=None
+    What the folds are compared by: a name of scikit-learn's, or a callable
+    ``(estimator, X, y) -> float``, larger is better; with the sample weights where it takes them.
+    None: the loss of the fit. A score costs a prediction a step, the loss next to nothing.""",
+    "rule": """
+rule : {"min", "one_se"}, default="min"
+    ``"min"``: the best mean over the folds; ``"one_se"``: the smallest number of components whose
+    mean is within one standard error of the best.""",
     "random_state": """
 random_state : int, RandomState or None, default=None
     For the random candidates and the held-out rows.""",
@@ -200,6 +209,10 @@ gammas_ : list of length n_gammas
     Those tried.
 cv_loss_path_ : ndarray of shape (n_gammas, n_folds, n_components)
     Mean loss on the test part of each fold after 1, 2, ... steps.
+cv_results_ : dict of str to array
+    The scores of each gamma and number of steps, in the columns of scikit-learn's searches.
+best_index_, best_params_, best_score_ : int, dict, float
+    The row of ``cv_results_`` that was chosen, its gamma and n_components, its mean score.
 """
 
 

@@ -97,6 +97,10 @@ class ExpansionEstimator(BaseEstimator):
         """Checked training rows, targets as a table, weights."""
         raise NotImplementedError
 
+    def _seen(self, samples: Samples) -> Array:
+        """Targets as the user gave them."""
+        raise NotImplementedError
+
 
 class ExpansionClassifier(ExpansionEstimator):
     """Prediction of classes from decision values: one column for two classes, else one each."""
@@ -142,6 +146,11 @@ class ExpansionClassifier(ExpansionEstimator):
             raise ValueError(f"class_weight is zero for the class {unweighted}")
         Y = signed_targets(codes, len(self.classes_))
         return Samples(X, Y, weights * self._class_weights[codes])
+
+    def _seen(self, samples: Samples) -> Array:
+        """Targets as the user gave them: labels."""
+        labels: Array = self.classes_[class_codes(samples.Y)]
+        return labels
 
     def _fit_temperature(self, samples: Samples) -> None:
         """The temperature of the highest likelihood on these rows' decision values."""
@@ -233,6 +242,10 @@ class ExpansionRegressor(ExpansionEstimator):
             In the form of the training targets.
         """
         return self._shaped(self._outputs(X))
+
+    def _seen(self, samples: Samples) -> Array:
+        """Targets as the user gave them: numbers."""
+        return samples.Y[:, 0] if self._one_dimensional else samples.Y
 
     def _shaped(self, outputs: Array) -> Array:
         """Predictions from outputs, in the form of the training targets."""

@@ -371,10 +371,6 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
     def _calibrate(self, samples: Samples) -> None:
         """What a classifier adds to its outputs."""
 
-    def _seen(self, samples: Samples) -> Any:
-        """Targets as a scorer wants them."""
-        raise NotImplementedError
-
 
 class _Watch:
     """Looks at held-out rows after every few iterations and keeps the best step."""
@@ -568,10 +564,6 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         values = self.expansion_(few.X)
         self.temperature_ = fit_temperature(values, class_codes(few.Y), few.weights)
 
-    def _seen(self, samples: Samples) -> Any:
-        """Labels."""
-        return self.classes_[class_codes(samples.Y)]
-
     def _held_rows(self, samples: Samples, rng: Any) -> Array:
         """A random part of the rows of each class."""
         codes = class_codes(samples.Y)
@@ -706,7 +698,3 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
         """Predictions from outputs, in the form of the training targets."""
         loss = getattr(self, "loss_", None)
         return super()._shaped(outputs if loss is None else loss.mean(outputs))
-
-    def _seen(self, samples: Samples) -> Any:
-        """Numbers, in the form in which they were given."""
-        return super()._shaped(samples.Y)
