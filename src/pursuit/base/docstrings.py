@@ -4,6 +4,8 @@
 the order of its signature, and of its fitted attributes where the class docstring says
 ``{shared}``. A parameter without a description is an error at import time.
 
+`with_inherited_sections` serves an estimator that adds a little to another one.
+
 `with_entries` serves every other estimator: a line ``{gamma}`` in its docstring stands for the
 entry of that name in `ENTRIES`. Only entries that are equal word for word are shared.
 """
@@ -14,7 +16,7 @@ import inspect
 import re
 from typing import Any, TypeVar
 
-__all__ = ["ENTRIES", "with_entries", "with_shared_sections"]
+__all__ = ["ENTRIES", "with_entries", "with_inherited_sections", "with_shared_sections"]
 
 Class = TypeVar("Class", bound=type[Any])
 
@@ -273,4 +275,17 @@ def with_entries(cls: Class) -> Class:
         return indent + ENTRIES[match[2]].strip().replace("\n", "\n" + indent)
 
     cls.__doc__ = re.sub(r"^( +)\{(\w+)\}$", entry, cls.__doc__ or "", flags=re.MULTILINE)
+    return cls
+
+
+def with_inherited_sections(cls: Class) -> Class:
+    """Put the base's entries where a docstring says ``{parameters}`` and ``{attributes}``.
+
+    The base is the nearest one with a ``Parameters`` section.
+    """
+    base = next(b for b in cls.__mro__[1:] if "\n    Parameters\n" in (b.__doc__ or ""))
+    for name in ("Parameters", "Attributes"):
+        after = str(base.__doc__).partition(f"    {name}\n    {'-' * len(name)}\n    ")[2]
+        entries = re.split(r"\n+    [A-Z][A-Za-z ]+\n    -+\n", after)[0]
+        cls.__doc__ = (cls.__doc__ or "").replace(f"{{{name.lower()}}}", entries)
     return cls
