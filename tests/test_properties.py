@@ -43,8 +43,10 @@ from pursuit import (
     RelevanceVectorRegressor,
     SparseKernelCCA,
     SparseKernelClassifier,
+    SparseKernelClassifierCV,
     SparseKernelPCA,
     SparseKernelRegressor,
+    SparseKernelRegressorCV,
     SparseLargeMarginClassifier,
     SparseOneClass,
 )
@@ -77,8 +79,10 @@ ESTIMATORS = [
     RelevanceVectorRegressor(3),
     SparseKernelCCA(1, n_basis=3),
     SparseKernelClassifier(3, max_iter=5, random_state=0),
+    SparseKernelClassifierCV(3, max_iter=2, gammas=[0.5, 1.0], Cs=[1.0], cv=2, random_state=0),
     SparseKernelPCA(3),
     SparseKernelRegressor(3, max_iter=5, random_state=0),
+    SparseKernelRegressorCV(3, max_iter=2, gammas=[0.5, 1.0], Cs=[1.0], cv=2, random_state=0),
     SparseLargeMarginClassifier(2, tol=0.1, max_iter=10, random_state=0),
     SparseOneClass(3, max_iter=5, random_state=0),
 ]

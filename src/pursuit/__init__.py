@@ -27,6 +27,10 @@ from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import ModelFileError, load, save
+from pursuit.moving_vectors.cross_validation import (
+    SparseKernelClassifierCV,
+    SparseKernelRegressorCV,
+)
 from pursuit.moving_vectors.estimators import SparseKernelClassifier, SparseKernelRegressor
 from pursuit.moving_vectors.kernel_metric import KernelMetric
 from pursuit.moving_vectors.one_class import SparseOneClass
@@ -81,8 +85,10 @@ __all__ = [
     "RelevanceVectorRegressor",
     "SparseKernelCCA",
     "SparseKernelClassifier",
+    "SparseKernelClassifierCV",
     "SparseKernelPCA",
     "SparseKernelRegressor",
+    "SparseKernelRegressorCV",
     "SparseLargeMarginClassifier",
     "SparseOneClass",
     "SupportDisplay",

@@ -23,6 +23,7 @@ from trees import (  # noqa: F401
 from pursuit.io import tree as value_tree
 from pursuit.io.tree import (
     Decoder,
+    ModelFileError,
     array_shapes,
     function_names,
     holds_arrays,
@@ -64,6 +65,7 @@ VALUES = {
     "not finite": np.array([np.nan, np.inf, -0.0]),
     "unicode": np.array(["b", "äöü", ""]),
     "object text": np.array(["b", "a long one", ""], dtype=object),
+    "objects": np.array([[None, "full"], [3, 0.5]], dtype=object),
     "object empty": np.array([], dtype=object),
     "object table": np.array([["a", "b"], ["c", "d"]], dtype=object),
     "csr": sparse.random(6, 9, 0.3, format="csr", random_state=0),
@@ -152,7 +154,6 @@ class OtherEstimator(BaseEstimator):
         (threading.Lock(), "an object of class lock"),
         (OtherEstimator(), "an object of class OtherEstimator"),
         (type("Holder", (Holder,), {})(), "an object of class Holder"),
-        (np.array([1, "a"], dtype=object), "an array of dtype object"),
         (np.array(["a\0"], dtype=object), "an array of dtype object"),
         (np.array([1j]), "an array of dtype complex128"),
         (np.complex128(1j), "an array of dtype complex128"),
@@ -169,6 +170,18 @@ def test_what_cannot_be_stored_is_named(value, named):
         encoded(holding({"key": [Pair(value)]}))
     with pytest.raises(ValueError, match=r"param\.other is an? "):
         encoded(holding(1, param=Holder(other=value)))
+
+
+def test_arrays_of_objects_are_stored_item_by_item():
+    with pytest.raises(ValueError, match=r"parameter param\[1\] is an object of class set"):
+        encoded(holding(1, param=np.array([1, {2}], dtype=object)))
+    text, members = encoded(holding(np.array([None, "a"], dtype=object)))
+    assert not members
+    damaged = text.replace('"shape": [2]', '"shape": [2000000000]')
+    assert damaged != text
+    with pytest.raises(ModelFileError, match="has not its stated length"):
+        Decoder(members.__getitem__, "0").decode(json.loads(damaged))
+    assert in_words(json.loads(text)["state"]["value_"]) == "array of shape (2,)"
 
 
 def a_call(X):

@@ -1,35 +1,31 @@
-"""Folds: which rows, which gammas, and paths equal to fits on each training part."""
+"""Folds: rows held out, and paths equal to fits on each training part."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import reference
 from numpy.testing import assert_allclose, assert_array_equal
 from problems import as_targets, awkward
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    LeaveOneOut,
-    PredefinedSplit,
-    RepeatedStratifiedKFold,
-    StratifiedKFold,
-)
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from pursuit import (
     KernelMatchingPursuitClassifier,
+    KernelMatchingPursuitClassifierCV,
     KernelMatchingPursuitRegressor,
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit._validation import Samples
+from pursuit.base.cross_validation import index_splits
 from pursuit.dictionary import Dictionary, given_centres, training_rows
 from pursuit.greedy.make_pursuit import Method
-from pursuit.kernels import RBF, scale_gamma
-from pursuit.matching_pursuit.cross_validation import (
-    GAMMA_FACTORS,
-    FoldPaths,
-    gamma_grid,
-    hold_out,
-    index_splits,
-)
+from pursuit.kernels import RBF
+from pursuit.matching_pursuit.cross_validation import FoldPaths, hold_out
 
 P = awkward()
 USED = np.flatnonzero(P.weights > 0)
@@ -37,61 +33,7 @@ NUMBERS = Samples(P.X, P.Y, P.weights)
 CLASSES = Samples(P.X, as_targets(P.labels), P.weights)
 
 
-def assert_same_splits(found, expected):
-    assert len(found) == len(expected)
-    for (train, test), (expected_train, expected_test) in zip(found, expected, strict=True):
-        assert_array_equal(train, expected_train)
-        assert_array_equal(test, expected_test)
-
-
-# Which rows.
-
-
-@pytest.mark.parametrize("cv", [3, KFold(4, shuffle=True, random_state=0), LeaveOneOut()])
-def test_a_number_or_a_splitter_divides_the_rows_of_positive_weight(cv):
-    splitter = KFold(cv) if isinstance(cv, int) else cv
-    expected = [(USED[a], USED[b]) for a, b in splitter.split(USED)]
-    assert_same_splits(index_splits(cv, NUMBERS, classifier=False), expected)
-
-
-@pytest.mark.parametrize(
-    "cv", [4, RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=1)]
-)
-def test_a_classifier_keeps_the_shares_of_all_three_classes(cv):
-    splitter = StratifiedKFold(cv) if isinstance(cv, int) else cv
-    expected = [(USED[a], USED[b]) for a, b in splitter.split(USED, P.labels[USED])]
-    found = index_splits(cv, CLASSES, classifier=True)
-    assert_same_splits(found, expected)
-    for _, test in found:
-        shares = [np.mean(P.labels[test] == c) for c in ("ant", "mole", "zebra")]
-        whole = [np.mean(P.labels[USED] == c) for c in ("ant", "mole", "zebra")]
-        assert_allclose(shares, whole, atol=0.1)
-
-
-def test_two_classes_are_told_apart_by_sign():
-    Y = as_targets(np.where(P.labels == "ant", "yes", "no"))
-    found = index_splits(3, CLASSES._replace(Y=Y), classifier=True)
-    expected = StratifiedKFold(3).split(USED, Y[USED, 0])
-    assert_same_splits(found, [(USED[a], USED[b]) for a, b in expected])
-
-
-@pytest.mark.parametrize("mask", [True, False])
-def test_pairs_speak_of_all_rows(mask):
-    parts = [(np.arange(40), np.arange(40, 60)), (np.arange(20, 60), np.arange(20))]
-    given = [tuple(np.isin(np.arange(60), p) if mask else p for p in pair) for pair in parts]
-    expected = [(np.intersect1d(a, USED), np.intersect1d(b, USED)) for a, b in parts]
-    assert_same_splits(index_splits(given, NUMBERS, classifier=False), expected)
-    assert_same_splits(index_splits(iter(given), NUMBERS, classifier=False), expected)
-
-
-def test_bad_splits():
-    unused = np.flatnonzero(P.weights == 0)
-    for cv in ([], [(np.arange(60), [])], [(unused, USED)], [(USED, unused)]):
-        with pytest.raises(ValueError, match="cv: every split needs training and test rows"):
-            index_splits(cv, NUMBERS, classifier=False)
-    for cv in ("five", 1, 1.5, GroupKFold(3)):
-        with pytest.raises(ValueError, match="cv|n_splits|k-fold|groups"):
-            index_splits(cv, NUMBERS, classifier=False)
+# Held-out rows.
 
 
 @pytest.mark.parametrize("classifier", [True, False])
@@ -103,40 +45,12 @@ def test_hold_out(classifier):
     assert_array_equal(train, np.sort(train))
     assert_array_equal(test, np.sort(test))
     assert len(test) == 14
-    assert_same_splits([hold_out(samples, USED, 0.25, **options)], [(train, test)])
+    for again, part in zip(hold_out(samples, USED, 0.25, **options), (train, test), strict=True):
+        assert_array_equal(again, part)
     if classifier:
         for c in ("ant", "mole", "zebra"):
             expected = 14 * np.mean(P.labels[USED] == c)
             assert abs(np.sum(P.labels[test] == c) - expected) <= 1
-
-
-# Which gammas.
-
-
-def test_grid():
-    scale = scale_gamma(P.X[USED], P.weights[USED])
-    grid = gamma_grid(None, "rbf", "scale", NUMBERS)
-    assert_allclose(grid, [scale * factor for factor in GAMMA_FACTORS], rtol=1e-12)
-    assert gamma_grid(None, "rbf", 0.3, NUMBERS) == [0.3]
-    assert gamma_grid(None, "rbf", "auto", NUMBERS) == ["auto"]
-    for kernel in ("linear", "cosine", "precomputed", RBF(2.0), np.dot):
-        assert gamma_grid(None, kernel, "scale", NUMBERS) == ["scale"]
-    for gammas in ([0.5, 2], (0.5, 2.0), np.array([0.5, 2.0])):
-        assert gamma_grid(gammas, "laplacian", "scale", NUMBERS) == [0.5, 2.0]
-    assert gamma_grid(0.7, "sigmoid", "scale", NUMBERS) == [0.7]
-
-
-@pytest.mark.parametrize(
-    "gammas", [[], [0.0], [1.0, -1.0], [np.nan], [np.inf], "wide", ["a"], [None]]
-)
-def test_bad_grid(gammas):
-    with pytest.raises(ValueError, match="gammas must"):
-        gamma_grid(gammas, "rbf", "scale", NUMBERS)
-
-
-def test_grid_without_meaning():
-    with pytest.raises(ValueError, match="gammas has no meaning for kernel='linear'"):
-        gamma_grid([1.0], "linear", "scale", NUMBERS)
 
 
 # Paths.
@@ -163,14 +77,14 @@ def test_losses_equal_those_of_a_fit_on_the_training_part(fitting, fit_intercept
     splits = [(USED[:40], USED[40:]), (USED[10:30], USED[25:50]), (USED, USED)]
     expected = reference.cross_validation(pursuit, D, P.Y, P.weights, splits, 5)
     for split, losses in zip(splits, expected, strict=True):
-        assert_allclose(folds.losses(split, [5]), losses, rtol=1e-8)
-        assert_allclose(folds.losses(split, [5]), losses, rtol=1e-8)  # and again
+        assert_allclose(folds.follow(split, [5])[1], losses, rtol=1e-8)
+        assert_allclose(folds.follow(split, [5])[1], losses, rtol=1e-8)  # and again
 
 
 def test_a_path_that_ends_early_repeats_its_last_loss():
     centres = np.array([[5.0, -3.0, 2.0, 40.0], [6.0, -2.0, 2.5, 40.0]])
     folds = paths(given_centres(RBF(0.3), centres, 4))
-    losses = folds.losses((USED[:40], USED[40:]), [6])
+    losses = folds.follow((USED[:40], USED[40:]), [6])[1]
     assert losses.shape == (6,)
     assert losses[0] != losses[1]
     assert_array_equal(losses[1:], losses[1])
@@ -181,7 +95,7 @@ def test_a_path_of_no_steps_has_the_loss_of_the_mean(complete):
     rows = np.array([50, 53])
     dictionary = Dictionary(training_rows(RBF(0.3), P.X, rows).atoms, rows)
     train, test = USED[:30], USED[30:]  # both atoms are held out
-    losses = paths(dictionary, complete=complete).losses((train, test), [3])
+    losses = paths(dictionary, complete=complete).follow((train, test), [3])[1]
     mean = np.average(P.Y[train], axis=0, weights=P.weights[train])
     errors = ((P.Y[test] - mean) ** 2).mean(axis=1)
     assert_allclose(losses, np.full(3, np.average(errors, weights=P.weights[test])), rtol=1e-12)
@@ -223,3 +137,140 @@ def test_errors_about_held_out_samples_name_x_val(rng):
         model.fit(X, y, X_val=np.full((3, 2), np.nan), y_val=y[:3])
     with pytest.raises(ValueError, match="X_val has 1 features"):
         model.fit(X, y, X_val=X[:, :1], y_val=y)
+
+
+# Scores, rules and groups.
+
+GROUPS = np.arange(60) // 4
+
+
+def plain_scores(model, splits, y, scoring):
+    """Fit each fold of each gamma anew; `model` is the search."""
+    single = {
+        KernelMatchingPursuitClassifierCV: KernelMatchingPursuitClassifier,
+        KernelMatchingPursuitRegressorCV: KernelMatchingPursuitRegressor,
+    }[type(model)]
+    scorer = get_scorer(scoring)
+    scores = []
+    for gamma in model.gammas_:
+        for n in range(1, model.n_components + 1):
+            fits = [single(n, gamma=gamma).fit(P.X[a], y[a], P.weights[a]) for a, _ in splits]
+            scores.append(
+                [
+                    scorer(fit, P.X[b], y[b], sample_weight=P.weights[b])
+                    for fit, (_, b) in zip(fits, splits, strict=True)
+                ]
+            )
+    return np.array(scores)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y", "scoring"),
+    [
+        (KernelMatchingPursuitClassifierCV, P.labels, "balanced_accuracy"),
+        (KernelMatchingPursuitClassifierCV, P.labels, "neg_log_loss"),
+        (KernelMatchingPursuitRegressorCV, P.Y, "r2"),
+        (KernelMatchingPursuitRegressorCV, P.Y[:, 0], "neg_mean_absolute_error"),
+    ],
+)
+def test_scores_equal_those_of_plain_fits(estimator, y, scoring):
+    model = estimator(4, gammas=[0.1, 0.5], cv=3, scoring=scoring).fit(P.X, y, P.weights)
+    splits = index_splits(3, CLASSES if y.dtype.kind == "U" else NUMBERS, classifier=y is P.labels)
+    expected = plain_scores(model, splits, y, scoring)
+    results = model.cv_results_
+    found = np.stack([results[f"split{i}_test_score"] for i in range(3)], axis=1)
+    assert_allclose(found, expected, rtol=1e-6)
+    best = expected.mean(axis=1).max()
+    assert_allclose(model.best_score_, best, rtol=1e-6)
+    assert model.best_params_ == {"gamma": model.gamma_, "n_components": model.n_iter_}
+    assert results["params"][model.best_index_] == model.best_params_
+    assert model.cv_loss_path_.shape == (2, 3, 4)
+
+
+def test_without_a_score_the_loss_decides():
+    model = KernelMatchingPursuitRegressorCV(5, gammas=[0.1, 0.5], cv=3).fit(P.X, P.Y, P.weights)
+    mean = model.cv_loss_path_.mean(axis=1)
+    assert_array_equal(model.cv_results_["mean_test_score"], -mean.ravel())
+    assert model.best_score_ == -mean.min()
+    assert_array_equal(model.cv_results_["param_gamma"], np.repeat([0.1, 0.5], 5))
+    assert_array_equal(model.cv_results_["param_n_components"], np.tile(np.arange(1, 6), 2))
+
+
+@pytest.mark.parametrize("options", [{}, {"multi_class": "ovr"}])
+def test_one_standard_error_takes_fewer_components(options):
+    least = KernelMatchingPursuitClassifierCV(12, gammas=[0.1, 0.5], cv=3, **options)
+    least.fit(P.X, P.labels, P.weights)
+    model = clone(least).set_params(rule="one_se").fit(P.X, P.labels, P.weights)
+    assert_array_equal(model.cv_loss_path_, least.cv_loss_path_)
+    losses = least.cv_loss_path_[least.gammas_.index(least.gamma_), :, least.n_iter_ - 1]
+    error = losses.std(ddof=1) / np.sqrt(3)
+    within = model.cv_loss_path_.mean(axis=1) <= losses.mean() + error
+    assert model.n_iter_ == within.any(axis=0).argmax() + 1 < least.n_iter_
+    again = KernelMatchingPursuitClassifier(model.n_iter_, gamma=model.gamma_, **options)
+    again.fit(P.X, P.labels, P.weights)
+    assert_allclose(model.decision_function(P.X), again.decision_function(P.X), rtol=1e-8)
+    with pytest.raises(ValueError, match="rule must be one of"):
+        clone(least).set_params(rule="max").fit(P.X, P.labels)
+
+
+def test_a_weight_is_a_repeated_row():
+    folds = np.arange(60) % 3
+    counts = P.weights.astype(int)
+    rows = np.repeat(np.arange(60), counts)
+    options = {"gammas": [0.1, 0.5], "scoring": "accuracy", "rule": "one_se"}
+    weighted = KernelMatchingPursuitClassifierCV(5, cv=PredefinedSplit(folds), **options)
+    repeated = KernelMatchingPursuitClassifierCV(5, cv=PredefinedSplit(folds[rows]), **options)
+    weighted.fit(P.X, P.labels, counts)
+    repeated.fit(P.X[rows], P.labels[rows])
+    assert weighted.best_params_ == repeated.best_params_
+    for i in range(3):
+        name = f"split{i}_test_score"
+        assert_allclose(weighted.cv_results_[name], repeated.cv_results_[name], rtol=1e-12)
+
+
+def test_a_callable_sees_held_out_rows_alone(rng):
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    seen = []
+
+    def score(model, rows, labels):
+        seen.append({X[:, 0].tolist().index(value) for value in rows[:, 0]})
+        assert labels.dtype == y.dtype
+        return float(np.mean(model.predict(rows) == labels))
+
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = KernelMatchingPursuitClassifierCV(3, gammas=[0.5], cv=KFold(3), scoring=score)
+    model.fit(table, y)
+    assert seen == [set(range(10 * i, 10 * i + 10)) for i in range(3) for _ in range(3)]
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_groups_reach_the_folds():
+    model = KernelMatchingPursuitClassifierCV(3, gammas=[0.5], cv=3)
+    model.fit(P.X, P.labels, groups=GROUPS)
+    pairs = index_splits(3, CLASSES._replace(weights=np.ones(60)), classifier=True, groups=GROUPS)
+    same = clone(model).set_params(cv=pairs).fit(P.X, P.labels)
+    assert_array_equal(model.cv_loss_path_, same.cv_loss_path_)
+
+
+def test_groups_are_routed():
+    with config_context(enable_metadata_routing=True):
+        model = KernelMatchingPursuitClassifierCV(3, gammas=[0.5], cv=GroupKFold(3))
+        pipeline = make_pipeline(StandardScaler(), model).fit(P.X, P.labels, groups=GROUPS)
+        with pytest.raises(ValueError, match="groups"):
+            make_pipeline(StandardScaler(), model).fit(P.X, P.labels)
+    assert pipeline[-1].cv_loss_path_.shape == (1, 3, 3)
+
+
+def test_precomputed_kernels_and_empty_paths_have_scores():
+    K = np.exp(-0.3 * ((P.X[:, None] - P.X) ** 2).sum(axis=2))
+    options = {"scoring": "r2", "cv": 3}
+    ours = KernelMatchingPursuitRegressorCV(4, kernel="precomputed", **options).fit(K, P.Y)
+    same = KernelMatchingPursuitRegressorCV(4, gamma=0.3, **options).fit(P.X, P.Y)
+    assert_allclose(
+        ours.cv_results_["mean_test_score"], same.cv_results_["mean_test_score"], rtol=1e-6
+    )
+    flat = KernelMatchingPursuitRegressorCV(3, gammas=[0.5], **options)
+    with pytest.warns(ConvergenceWarning, match="ended after 0 steps"):
+        flat.fit(P.X, np.ones(60))
+    assert flat.best_params_["n_components"] == 1
+    assert_array_equal(flat.cv_results_["mean_test_score"], 1.0)

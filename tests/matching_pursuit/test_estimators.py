@@ -40,6 +40,8 @@ ROUTES = ("gram", "direct")
 P = awkward()
 USED = np.flatnonzero(P.weights > 0)
 SINGLE = KernelMatchingPursuitRegressor, KernelMatchingPursuitClassifier
+# Parameters of the search alone.
+SEARCH = ("gammas", "cv", "scoring", "rule")
 CROSS_VALIDATED = KernelMatchingPursuitRegressorCV, KernelMatchingPursuitClassifierCV
 
 
@@ -364,7 +366,7 @@ def assert_best_was_chosen(model, X, y, weights):
     assert model.gamma_ == model.gammas_[g]
     assert model.n_iter_ == n + 1
     plain = {c: s for c, s in zip(CROSS_VALIDATED, SINGLE, strict=True)}[type(model)]
-    shared = {k: v for k, v in model.get_params().items() if k not in ("gammas", "cv")}
+    shared = {k: v for k, v in model.get_params().items() if k not in SEARCH}
     again = plain(**{**shared, "gamma": model.gamma_, "n_components": model.n_iter_})
     assert_equal_fits(model, again.fit(X, y, weights), X)
 

@@ -80,7 +80,7 @@ def test_the_bytes_are_those_of_the_numbers():
         ({"metric": "auto"}, "metric must be"),
         ({"max_bytes": 50, "n_components": "auto"}, "max_bytes=50 holds 0 vectors at most"),
         ({"max_bytes": 3000}, "max_bytes=3000 holds 32 vectors at most"),
-        ({"max_bytes": 3000, "metric": "full"}, "metric must be"),
+        ({"max_bytes": 3000, "metric": "full"}, "metric='full' does not go with max_bytes"),
         ({"precision": "int4"}, "precision must be one of"),
         ({"max_bytes": 0}, "max_bytes must be"),
     ],

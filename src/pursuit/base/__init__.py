@@ -1,5 +1,6 @@
 """What the estimators of all families share.
 
 Read ``estimators.py`` (reading data, prediction from an expansion), ``parameters.py``
-(constructors as fields) and ``docstrings.py`` (entries that are written once).
+(constructors as fields), ``cross_validation.py`` (folds, scores and the rule that chooses) and
+``docstrings.py`` (entries that are written once).
 """

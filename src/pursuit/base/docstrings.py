@@ -4,6 +4,8 @@
 the order of its signature, and of its fitted attributes where the class docstring says
 ``{shared}``. A parameter without a description is an error at import time.
 
+`with_inherited_sections` serves an estimator that adds a little to another one.
+
 `with_entries` serves every other estimator: a line ``{gamma}`` in its docstring stands for the
 entry of that name in `ENTRIES`. Only entries that are equal word for word are shared.
 """
@@ -14,7 +16,7 @@ import inspect
 import re
 from typing import Any, TypeVar
 
-__all__ = ["ENTRIES", "with_entries", "with_shared_sections"]
+__all__ = ["ENTRIES", "with_entries", "with_inherited_sections", "with_shared_sections"]
 
 Class = TypeVar("Class", bound=type[Any])
 
@@ -134,6 +136,15 @@ gammas : sequence of float, default=None
 cv : int, splitter or iterable, default=5
     Number of folds (by class for a classifier), a scikit-learn splitter, or pairs of index
     arrays.""",
+    "scoring": """
+scoring : str or callable, default=None
+    What the folds are compared by: a name of scikit-learn's, or a callable
+    ``(estimator, X, y) -> float``, larger is better; with the sample weights where it takes them.
+    None: the loss of the fit. A score costs a prediction a step, the loss next to nothing.""",
+    "rule": """
+rule : {"min", "one_se"}, default="min"
+    ``"min"``: the best mean over the folds; ``"one_se"``: the smallest number of components whose
+    mean is within one standard error of the best.""",
     "random_state": """
 random_state : int, RandomState or None, default=None
     For the random candidates and the held-out rows.""",
@@ -200,6 +211,10 @@ gammas_ : list of length n_gammas
     Those tried.
 cv_loss_path_ : ndarray of shape (n_gammas, n_folds, n_components)
     Mean loss on the test part of each fold after 1, 2, ... steps.
+cv_results_ : dict of str to array
+    The scores of each gamma and number of steps, in the columns of scikit-learn's searches.
+best_index_, best_params_, best_score_ : int, dict, float
+    The row of ``cv_results_`` that was chosen, its gamma and n_components, its mean score.
 """
 
 
@@ -260,4 +275,17 @@ def with_entries(cls: Class) -> Class:
         return indent + ENTRIES[match[2]].strip().replace("\n", "\n" + indent)
 
     cls.__doc__ = re.sub(r"^( +)\{(\w+)\}$", entry, cls.__doc__ or "", flags=re.MULTILINE)
+    return cls
+
+
+def with_inherited_sections(cls: Class) -> Class:
+    """Put the base's entries where a docstring says ``{parameters}`` and ``{attributes}``.
+
+    The base is the nearest one with a ``Parameters`` section.
+    """
+    base = next(b for b in cls.__mro__[1:] if "\n    Parameters\n" in (b.__doc__ or ""))
+    for name in ("Parameters", "Attributes"):
+        after = str(base.__doc__).partition(f"    {name}\n    {'-' * len(name)}\n    ")[2]
+        entries = re.split(r"\n+    [A-Z][A-Za-z ]+\n    -+\n", after)[0]
+        cls.__doc__ = (cls.__doc__ or "").replace(f"{{{name.lower()}}}", entries)
     return cls

@@ -108,6 +108,10 @@ class ExpansionEstimator(BaseEstimator):
         """Checked training rows, targets as a table, weights."""
         raise NotImplementedError
 
+    def _seen(self, samples: Samples) -> Array:
+        """Targets as the user gave them."""
+        raise NotImplementedError
+
 
 class ProbabilisticClassifier:
     """Class probabilities, and their logarithms, by the softmax of decision values."""
@@ -195,6 +199,11 @@ class ExpansionClassifier(ProbabilisticClassifier, ExpansionEstimator):
         scales = self._class_weights[codes]
         return Samples(X, Y, weights * scales, scales)
 
+    def _seen(self, samples: Samples) -> Array:
+        """Targets as the user gave them: labels."""
+        labels: Array = self.classes_[class_codes(samples.Y)]
+        return labels
+
     def _fit_temperature(self, samples: Samples) -> None:
         """The temperature of the highest likelihood on the training rows' decision values.
 
@@ -275,6 +284,10 @@ class ExpansionRegressor(ExpansionEstimator):
             In the form of the training targets.
         """
         return self._shaped(self._outputs(X))
+
+    def _seen(self, samples: Samples) -> Array:
+        """Targets as the user gave them: numbers."""
+        return samples.Y[:, 0] if self._one_dimensional else samples.Y
 
     def _shaped(self, outputs: Array) -> Array:
         """Predictions from outputs, in the form of the training targets."""

@@ -37,11 +37,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_poisson_deviance
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from pursuit.base.cross_validation import GAMMA_FACTORS
 from pursuit.cli.preparation import Features, Layout, TableModel, Task, make_preparation, matching
 from pursuit.io.tables import DataError, Matrix, Table, shown
 from pursuit.kernels import scale_gamma
 from pursuit.losses import AbsoluteError, Huber, Loss, Poisson, Quantile
-from pursuit.matching_pursuit.cross_validation import GAMMA_FACTORS
 from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,

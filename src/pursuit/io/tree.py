@@ -10,6 +10,7 @@ type           value
 ``scalar``     a NumPy scalar, with its dtype
 ``array``      a NumPy array, by the name of the member that holds it; text arrays of
                object dtype are stored with a fixed width and become objects again
+``objects``    a NumPy array of other objects: its shape and items
 ``csr``        a sparse matrix: its shape and three arrays
 ``tuple``      items
 ``dict``       pairs of key and item
@@ -70,6 +71,8 @@ CLASSES = {
     "SparseLargeMarginClassifier": "pursuit.svm.sparse_large_margin",
     "SparseKernelClassifier": "pursuit.moving_vectors.estimators",
     "SparseKernelRegressor": "pursuit.moving_vectors.estimators",
+    "SparseKernelClassifierCV": "pursuit.moving_vectors.cross_validation",
+    "SparseKernelRegressorCV": "pursuit.moving_vectors.cross_validation",
     "KernelMetric": "pursuit.moving_vectors.kernel_metric",
     "SparseOneClass": "pursuit.moving_vectors.one_class",
     "ProjectedAtoms": "pursuit.moving_vectors.projected",
@@ -345,6 +348,24 @@ def _decode_scalar(decoder: Decoder, node: Node) -> Any:
     return np.array(decoder.decode(node["value"]), dtype=node["dtype"])[()]
 
 
+def _is_objects(value: Any) -> bool:
+    """Whether a value is an array of objects that are not all text."""
+    objects = isinstance(value, np.ndarray) and value.dtype == object
+    return objects and not all(isinstance(item, str) for item in value.flat)
+
+
+def _encode_objects(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
+    return {"shape": list(value.shape), "items": encoder.encode_all(value.ravel().tolist(), where)}
+
+
+def _decode_objects(decoder: Decoder, node: Node) -> Any:
+    if math.prod(node["shape"]) != len(node["items"]):
+        raise ModelFileError("is damaged: an array of objects has not its stated length")
+    array = np.empty(len(node["items"]), dtype=object)
+    array[:] = [decoder.decode(item) for item in node["items"]]
+    return array.reshape(node["shape"])
+
+
 def _encode_dict(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
     pairs = [(encoder.encode(k, where), encoder.encode_item(k, v, where)) for k, v in value.items()]
     return {"items": [list(pair) for pair in pairs]}
@@ -430,6 +451,7 @@ _CODECS = (
         lambda decoder, node: float(node["value"]),
     ),
     _Codec("scalar", lambda value: isinstance(value, np.generic), _encode_scalar, _decode_scalar),
+    _Codec("objects", _is_objects, _encode_objects, _decode_objects),
     _Codec("csr", sparse.issparse, _encode_csr, _decode_csr),
     _Codec(
         "tuple",
@@ -473,7 +495,7 @@ def array_shapes(nodes: dict[str, Node], prefix: str = "") -> dict[str, tuple[in
     found: dict[str, tuple[int, ...]] = {}
     for name, node in nodes.items():
         tag = node.get("type") if isinstance(node, dict) else None
-        if tag in ("array", "csr"):
+        if tag in ("array", "objects", "csr"):
             found[prefix + name] = tuple(node["shape"])
         elif tag == "value":
             found |= array_shapes(node["fields"], f"{prefix}{name}.")
@@ -517,7 +539,7 @@ def in_words(node: Node) -> Any:
     if tag in ("value", "estimator"):
         parts = node["fields"] if tag == "value" else node["params"]
         return f"{node['class']}({', '.join(f'{k}={_text(v)}' for k, v in parts.items())})"
-    return f"{'array' if tag == 'array' else 'CSR matrix'} of shape {tuple(node['shape'])}"
+    return f"{'CSR matrix' if tag == 'csr' else 'array'} of shape {tuple(node['shape'])}"
 
 
 def _text(node: Node) -> str:

@@ -7,14 +7,15 @@ fit on the training part with the same candidates and the same kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import PredefinedSplit, check_cv, train_test_split
+from sklearn.model_selection import train_test_split
 
 from pursuit._typing import Array
-from pursuit._validation import Samples, check_real, class_codes
+from pursuit._validation import Samples, class_codes
+from pursuit.base.cross_validation import Split
 from pursuit.dictionary import Dictionary
 from pursuit.greedy.make_pursuit import Method, pursuit_on
 from pursuit.greedy.multi_output import MultiOutputPursuit
@@ -27,52 +28,10 @@ from pursuit.greedy.normal_equations import (
     normal_equations,
 )
 from pursuit.greedy.path_losses import held_out_losses, row_losses
-from pursuit.kernels import scale_gamma
+from pursuit.greedy.stopping import Fit
+from pursuit.losses import Loss
 
-__all__ = ["FoldPaths", "fold_losses", "gamma_grid", "hold_out", "index_splits"]
-
-# Trial gammas, as multiples of gamma="scale".
-GAMMA_FACTORS = tuple(4.0**power for power in range(-4, 3))
-_KERNELS_WITH_GAMMA = ("rbf", "laplacian", "polynomial", "poly", "sigmoid")
-
-Split = tuple[Array, Array]
-
-
-def gamma_grid(gammas: Any, kernel: Any, gamma: Any, samples: Samples) -> list[Any]:
-    """Return the gammas to try.
-
-    Parameters
-    ----------
-    gammas : sequence of float, float or None
-        What the user asks for. None: seven multiples of ``gamma="scale"``, from 1/256 to 16,
-        or `gamma` alone where that is a number or the kernel has none.
-    kernel : str, Kernel or callable
-        The kernel argument of the estimator.
-    gamma : float or str
-        The gamma argument of the estimator.
-    samples : Samples
-        The training rows.
-
-    Raises
-    ------
-    ValueError
-        If `gammas` is empty, not positive or has no meaning for the kernel.
-    """
-    varies = isinstance(kernel, str) and kernel in _KERNELS_WITH_GAMMA
-    if gammas is None:
-        if not varies or gamma != "scale":
-            return [gamma]
-        rows = np.flatnonzero(samples.weights > 0)
-        scale = scale_gamma(samples.X[rows], samples.weights[rows])
-        return [scale * factor for factor in GAMMA_FACTORS]
-    if not varies:
-        raise ValueError(f"gammas has no meaning for kernel={kernel!r}")
-    grid = [gammas] if np.ndim(gammas) == 0 else list(gammas)
-    if not grid:
-        raise ValueError("gammas must hold at least one number")
-    for value in grid:
-        check_real("gammas", value, above=True)
-    return [float(value) for value in grid]
+__all__ = ["FoldPaths", "fold_losses", "hold_out"]
 
 
 def hold_out(
@@ -114,69 +73,15 @@ def hold_out(
     return np.sort(train), np.sort(test)
 
 
-def index_splits(
-    cv: Any, samples: Samples, *, classifier: bool, classes: Array | None = None
-) -> list[Split]:
-    """Training and test rows of each fold; rows of weight 0 are in neither.
-
-    Parameters
-    ----------
-    cv : int, splitter or iterable of index pairs
-        A number or a splitter divides the rows of positive weight (by class for a
-        classifier); index pairs and a `PredefinedSplit` refer to all of the caller's rows.
-    samples : Samples
-        All of the caller's rows.
-    classifier : bool
-        Whether the targets are classes.
-    classes : ndarray, optional
-        Their labels, for a splitter and its errors; None: their numbers.
-
-    Raises
-    ------
-    ValueError
-        If a part of a split is empty, or `cv` does not go with the number of samples.
-    """
-    rows = np.flatnonzero(samples.weights > 0)
-    if isinstance(cv, PredefinedSplit):
-        _check_predefined(cv, samples.X.shape[0])
-        cv = list(cv.split())
-    splits: list[Split]
-    if isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split"):
-        given = [(_as_indices(train), _as_indices(test)) for train, test in cv]
-        splits = [(np.intersect1d(tr, rows), np.intersect1d(te, rows)) for tr, te in given]
-    else:
-        target = class_codes(samples.Y[rows]) if classifier else samples.Y[rows, 0]
-        target = target if classes is None else classes[target]
-        try:
-            folds = list(check_cv(cv, target, classifier=classifier).split(rows, target))
-        except ValueError as error:
-            raise ValueError(f"cv={cv!r}: {error}") from error
-        splits = [(rows[tr], rows[te]) for tr, te in folds]
-    if not splits or not all(len(train) and len(test) for train, test in splits):
-        raise ValueError("cv: every split needs training and test rows of positive weight")
-    return splits
-
-
-def _check_predefined(cv: PredefinedSplit, n_rows: int) -> None:
-    """Raise unless there is a fold for each of the caller's rows."""
-    if len(cv.test_fold) != n_rows:
-        raise ValueError(f"cv: test_fold has {len(cv.test_fold)} entries, but X has {n_rows} rows")
-
-
-def _as_indices(part: Any) -> Array:
-    """Indices of a part given as indices or as a mask."""
-    part = np.asarray(part)
-    return np.flatnonzero(part) if part.dtype == bool else part
-
-
 def fold_losses(
     dictionary: Dictionary,
     samples: Samples,
     splits: list[Split],
     budgets: list[int],
     method: Method,
-) -> Array:
-    """Losses on the test rows of each split after 1, 2, ... steps, (n_splits, n_steps).
+    score: Callable[[Fit, Split], Array] | None = None,
+) -> tuple[Array, Array]:
+    """Losses and scores on the test rows of each split after 1, 2, ... steps, (n_splits, n_steps).
 
     Parameters
     ----------
@@ -190,12 +95,25 @@ def fold_losses(
         As of the fit on all rows.
     method : Method
         As of the fit on all rows.
+    score : callable, optional
+        Scores after 1, 2, ... steps, or after none for an empty path, from the path on a training
+        part. None: the losses with their sign turned.
     """
     if method.route == "auto":
         n_steps = len(splits) * sum(budgets)
         method = method._replace(route=choose_route(samples.X.shape, len(dictionary), n_steps))
     paths = FoldPaths(dictionary, samples, method)
-    return np.array([paths.losses(split, budgets) for split in splits])
+    losses, scores = [], []
+    for split in splits:
+        fit, loss = paths.follow(split, budgets)
+        losses.append(loss)
+        scores.append(-loss if score is None else extended(score(fit, split), budgets))
+    return np.array(losses), np.array(scores)
+
+
+def extended(values: Array, budgets: list[int]) -> Array:
+    """One value an allowed step: where a path ends early its last value is repeated."""
+    return np.concatenate([values, np.full(sum(budgets) - len(values), values[-1])])
 
 
 class FoldPaths:
@@ -224,25 +142,24 @@ class FoldPaths:
         self.origin = everything.origin
         self.total = gather(everything, complete=self.complete)
 
-    def losses(self, split: Split, budgets: list[int]) -> Array:
-        """Mean loss on the test rows after 1, 2, ... steps, one an allowed step.
-
-        Where a path ends early its last loss is repeated.
-        """
+    def follow(self, split: Split, budgets: list[int]) -> tuple[Fit, Array]:
+        """The path on the training part, and its mean loss on the test rows, one a step."""
         train, test = split
-        outside = np.setdiff1d(self.rows, train)
-        search = self._search(train, outside, budgets)
+        search = self._search(train, np.setdiff1d(self.rows, train), budgets)
         search.extend(sum(budgets))
         path, support = search.path()
-        loss = search.loss
+        fit = Fit(path, support, search.training_losses(path), None, search.reason())
+        return fit, extended(self._losses(fit, search.loss, test), budgets)
+
+    def _losses(self, fit: Fit, loss: Loss, test: Array) -> Array:
+        """Mean loss on the test rows after 1, 2, ... steps, or after none for an empty path."""
         on_test = self.samples.take(test)
-        losses = held_out_losses(path, self.dictionary.atoms.take(support), on_test, loss)
-        if len(losses):
-            last = float(losses[-1])
-        else:
-            constant = np.tile(path.target_mean, (len(test), 1))
-            last = float(np.average(row_losses(loss, on_test.Y, constant), weights=on_test.weights))
-        return np.concatenate([losses, np.full(sum(budgets) - len(losses), last)])
+        if fit.path.n_steps:
+            atoms = self.dictionary.atoms.take(fit.support)
+            return held_out_losses(fit.path, atoms, on_test, loss)
+        constant = np.tile(fit.path.target_mean, (len(test), 1))
+        losses = row_losses(loss, on_test.Y, constant)
+        return np.atleast_1d(np.average(losses, weights=on_test.weights))
 
     def _search(self, train: Array, outside: Array, budgets: list[int]) -> MultiOutputPursuit:
         """The path on the training part; atoms of the rows left out are barred."""

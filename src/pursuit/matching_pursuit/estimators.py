@@ -48,6 +48,9 @@ additions. With several outputs the score of an atom is summed over them.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -56,6 +59,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from pursuit import _validation
 from pursuit._typing import Array
 from pursuit._validation import Samples
+from pursuit.base.cross_validation import CrossValidated, Split, gamma_grid, resolve_scorer
 from pursuit.base.docstrings import with_shared_sections
 from pursuit.base.parameters import constructor
 from pursuit.dictionary import Dictionary
@@ -65,12 +69,7 @@ from pursuit.greedy.multi_output import round_robin
 from pursuit.greedy.path_losses import bound_path, held_out_losses, leave_one_out_losses
 from pursuit.greedy.stopping import Fit, Stopping, choose_prefix
 from pursuit.losses import Loss
-from pursuit.matching_pursuit.cross_validation import (
-    fold_losses,
-    gamma_grid,
-    hold_out,
-    index_splits,
-)
+from pursuit.matching_pursuit.cross_validation import fold_losses, hold_out
 from pursuit.matching_pursuit.path_model import MatchingPursuit, PathClassifier, PathRegressor
 
 __all__ = [
@@ -253,13 +252,15 @@ class _EarlyStopping(MatchingPursuit):
 
 
 @constructor
-class _CrossValidation(MatchingPursuit):
+class _CrossValidation(CrossValidated, MatchingPursuit):
     """`fit` by cross-validation: K-fold paths over gamma, then a fit on all samples."""
 
     gammas: Any = None
     cv: Any = 5
+    scoring: Any = None
+    rule: str = "min"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose gamma and the number of components, then fit on all rows.
 
         Parameters
@@ -270,6 +271,8 @@ class _CrossValidation(MatchingPursuit):
             Targets or labels.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 counts as the row twice, 0 as the row removed.
+        groups : array-like of shape (n_samples,), optional
+            The group of each row. A number of folds keeps groups whole; a splitter is handed them.
 
         Returns
         -------
@@ -283,29 +286,71 @@ class _CrossValidation(MatchingPursuit):
         """
         self._check_parameters()
         samples, budgets = self._read_for_loss(X, y, sample_weight)
-        labels = getattr(self, "classes_", None)
-        splits = index_splits(self.cv, samples, classifier=is_classifier(self), classes=labels)
+        splits = self._splits(samples, groups)
         self.gammas_ = gamma_grid(self.gammas, self.kernel, self.gamma, samples)
         rows = np.flatnonzero(samples.weights > 0)
         candidates = self._candidates(samples, rows, sum(budgets))
         loss = self._loss(samples.take(rows), budgets)
         method = self._method(loss)
+        measure = self._step_scorer(samples, sample_weight, method, loss)
 
         def dictionary(gamma: Any) -> Dictionary:
             return self._dictionary(samples, gamma, candidates, rows)
 
-        def losses(dictionary: Dictionary) -> Array:
-            return fold_losses(dictionary, samples, splits, budgets, method)
+        def losses(dictionary: Dictionary) -> tuple[Array, Array]:
+            score = None if measure is None else partial(measure, dictionary)
+            return fold_losses(dictionary, samples, splits, budgets, method, score)
 
-        self.cv_loss_path_ = np.array([losses(dictionary(gamma)) for gamma in self.gammas_])
-        mean = self.cv_loss_path_.mean(axis=1)
-        # Among equal losses the smallest model, then the first gamma.
-        n_before, best = np.argwhere((mean == mean.min()).T)[0]
-        self.gamma_ = self.gammas_[best]
-        chosen = np.bincount(round_robin(budgets)[: n_before + 1], minlength=len(budgets)).tolist()
+        found = [losses(dictionary(gamma)) for gamma in self.gammas_]
+        self.cv_loss_path_ = np.array([loss for loss, _ in found])
+        self._choose(np.array([scores for _, scores in found]))
+        chosen = self._first_budgets(budgets)
         final, train = dictionary(self.gamma_), _some(samples, rows)
         fit = kernel_matching_pursuit(final, train, chosen, method)
         return self._store_fit(fit, final, train, chosen, method, loss)
+
+    def _check_parameters(self) -> None:
+        """Add the rule to the common checks."""
+        super()._check_parameters()
+        self._check_rule()
+
+    def _choose(self, scores: Array) -> None:
+        """Set gamma and what tells how the search went, from (n_gammas, n_splits, n_steps)."""
+        n_gammas, n_splits, n_steps = scores.shape
+        steps = np.tile(np.arange(1, n_steps + 1), n_gammas)
+        params = [{"gamma": g, "n_components": n + 1} for g in self.gammas_ for n in range(n_steps)]
+        self._store_search(params, scores.transpose(1, 0, 2).reshape(n_splits, -1), [steps])
+        self.gamma_ = self.best_params_["gamma"]
+
+    def _first_budgets(self, budgets: list[int]) -> list[int]:
+        """Steps of each basis among as many of the model as were chosen."""
+        order = round_robin(budgets)[: self.best_params_["n_components"]]
+        return np.bincount(order, minlength=len(budgets)).tolist()  # type: ignore[no-any-return]
+
+    def _step_scorer(
+        self, samples: Samples, sample_weight: Any, method: Method, loss: Loss
+    ) -> Callable[[Dictionary, Fit, Split], Array] | None:
+        """What scores the steps of a fold; None: the loss does."""
+        if self.scoring is None:
+            return None
+        scorer, seen = resolve_scorer(self, self.scoring), self._rows(samples, sample_weight)
+
+        def scores(dictionary: Dictionary, fit: Fit, split: Split) -> Array:
+            train, test = samples.take(split[0]), seen.take(split[1])
+            model = copy.copy(self)._store_path(fit, dictionary, train, method, loss)
+            model._forget_names()
+            return np.array([scorer(stage, test) for stage in model._stages()])
+
+        return scores
+
+    def _forget_names(self) -> None:
+        """Take rows without the names of their features."""
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _stages(self) -> list[Self]:
+        """The models after 1, 2, ... steps, or after none for an empty path."""
+        return [self.truncate(n) for n in range(1, self.n_iter_ + 1)] or [self]
 
 
 def _some(samples: Samples, rows: Array) -> Samples:

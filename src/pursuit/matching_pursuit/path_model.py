@@ -277,8 +277,14 @@ class MatchingPursuit(PathModel, KernelParameters):
         method: Method,
         loss: Loss,
     ) -> Self:
-        """Set all fitted attributes from a path on the rows `train`."""
+        """Set all fitted attributes, and say where the path ended early."""
         warn_short(fit, sum(budgets))
+        return self._store_path(fit, dictionary, train, method, loss)
+
+    def _store_path(
+        self, fit: Fit, dictionary: Dictionary, train: Samples, method: Method, loss: Loss
+    ) -> Self:
+        """Set all fitted attributes from a path on the rows `train`."""
         atoms = dictionary.atoms.take(fit.support)
         rows = None if dictionary.rows is None else dictionary.rows[fit.support]
         self._store(atoms, fit.path, rows)

@@ -55,7 +55,7 @@ from pursuit.optimize.variable_projection import (
     energy,
 )
 
-__all__ = ["MovingVectors", "SparseKernelClassifier", "SparseKernelRegressor"]
+__all__ = ["MovingVectors", "SparseKernelClassifier", "SparseKernelRegressor", "check_metric"]
 
 STARTS = ("random", "kmeans", "matching_pursuit")
 METRICS = ("diagonal", "full")
@@ -175,11 +175,10 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         check_real("validation_fraction", self.validation_fraction, below=1.0, above=True)
         if isinstance(self.init, str):
             check_choice("init", self.init, STARTS)
-        if isinstance(self.metric, str):
-            choices = METRICS if self.max_bytes is None else ("auto",)
-            check_choice("metric", self.metric, choices)
-        elif self.metric is not None:
-            check_integer("metric", self.metric)
+        if self.max_bytes is None or self.metric != "auto":
+            check_metric("metric", self.metric)
+        if self.max_bytes is not None and self.metric in METRICS:
+            raise ValueError(f"metric={self.metric!r} does not go with max_bytes")
         if is_precomputed(self.kernel):
             raise ValueError("kernel='precomputed' holds no rows between which vectors could move")
 
@@ -229,6 +228,9 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         problem = self._problem(samples, loss, plain)
         if not isinstance(self.metric, str):
             rank = min(int(self.metric), samples.X.shape[1])
+            map_given: Any = getattr(self.init, "metric_", None)
+            if np.shape(map_given) == (samples.X.shape[1], rank):
+                return plain._replace(A=np.array(map_given))
             return plain._replace(A=principal_axes(problem.table, rank))
         learned = learn_metric(problem, kernel, self.metric, n, METRIC_ROUNDS, rng)
         self.metric_losses_ = learned.losses
@@ -251,7 +253,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
             return [self._last_vectors(setting)]
         n = min(int(self.n_components), samples.X.shape[0])
         if not isinstance(self.init, str):
-            return [setting.searched(self._given(samples, rng))]
+            return [setting.searched(self._given(samples, setting.centre, rng))]
         if self.init == "matching_pursuit":
             rows = _dense(samples.X[chosen_rows(setting.kernel, samples, n, rng)])
             return [setting.searched(rows)]
@@ -266,17 +268,12 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
             return setting.searched(atoms.centres)
         return np.asarray(atoms.centres - setting.offset(scale))
 
-    def _given(self, samples: Samples, rng: Any) -> Array:
+    def _given(self, samples: Samples, centre: Array, rng: Any) -> Array:
         """The vectors that the user gives, as an array or in a fitted model."""
         n, d = int(self.n_components), samples.X.shape[1]
         if hasattr(self.init, "support_vectors_"):
-            Z = _dense(self.init.support_vectors_)[:n]
-            if Z.shape[1] != d:
-                raise ValueError(
-                    f"init: its vectors have {Z.shape[1]} features, X has {d}; those of a model "
-                    "with a metric are in other coordinates"
-                )
-            missing = min(n - len(Z), samples.X.shape[0])
+            Z = _in_features(self.init, centre)[:n]
+            missing = min(n, samples.X.shape[0]) - len(Z)
             return np.vstack([Z, _random_rows(samples, missing, rng)]) if missing > 0 else Z
         Z = check_array(self.init, dtype=np.float64, input_name="init")
         if Z.shape != (n, d):
@@ -365,10 +362,6 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
     def _calibrate(self, samples: Samples, *, fresh: bool) -> None:
         """What a classifier adds to its outputs, from training rows or fresh ones."""
 
-    def _seen(self, samples: Samples) -> Any:
-        """Targets as a scorer wants them."""
-        raise NotImplementedError
-
 
 class _Watch:
     """Looks at held-out rows after every few iterations and keeps the best step."""
@@ -399,6 +392,14 @@ class _Watch:
         return descent if self.best is None else descent._replace(best=self.best)
 
 
+def check_metric(name: str, metric: Any) -> None:
+    """Raise unless `metric` is None, a form that is learned or a rank."""
+    if isinstance(metric, str):
+        check_choice(name, metric, METRICS)
+    else:
+        check_integer(name, metric, optional=True)
+
+
 def _share(fraction: float, n_rows: int) -> int:
     """Number of rows to hold out: at least one, and never all."""
     return min(max(1, round(fraction * n_rows)), n_rows - 1)
@@ -407,6 +408,15 @@ def _share(fraction: float, n_rows: int) -> int:
 def _dense(X: Any) -> Array:
     """Rows as a dense float64 array."""
     return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
+
+def _in_features(model: Any, centre: Array) -> Array:
+    """Vectors of a fitted model in the coordinates of X; with a metric the nearest to a centre."""
+    Z, metric = _dense(model.support_vectors_), getattr(model, "metric_", None)
+    d = Z.shape[1] if metric is None else len(metric)
+    if d != len(centre):
+        raise ValueError(f"init: its vectors have {d} features, X has {len(centre)}")
+    return Z if metric is None else centre + (Z - centre @ metric) @ np.linalg.pinv(metric)
 
 
 def _random_rows(samples: Samples, n: int, rng: Any) -> Array:
@@ -457,7 +467,8 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
     init : {"random", "kmeans", "matching_pursuit"}, array-like or fitted model, default="random"
         Where the vectors start: at rows drawn in proportion to their weights; at centres of
         clusters; at the rows that kernel matching pursuit chooses; at the rows of an array of
-        shape (n_components, n_features); at the ``support_vectors_`` of a fitted model.
+        shape (n_components, n_features); at the vectors of a fitted model, and at its map where
+        both have a metric of one rank.
     n_init : int, default=1
         Number of starts with ``"random"`` and ``"kmeans"``; that of the lowest energy is kept.
     early_stopping : bool, default=False
@@ -469,7 +480,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         Early stopping looks at the held-out rows every 5 iterations, and ends after so many looks
         without a better one.
     scoring : str or callable, default=None
-        What early stopping holds against the held-out rows, as in scikit-learn. None: ``score``.
+        What held-out rows are scored by, as in scikit-learn. None: ``score``.
     max_iter : int, default=50
         Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
         rows, up to 40 on each growing part of them come first; with many features, nine in ten
@@ -576,10 +587,6 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         values = self.expansion_(few.X) if fresh else left_out_outputs(self.expansion_, few)
         self.temperature_ = fit_temperature(values, class_codes(few.Y), few.weights)
 
-    def _seen(self, samples: Samples) -> Any:
-        """Labels."""
-        return self.classes_[class_codes(samples.Y)]
-
     def _held_rows(self, samples: Samples, rng: Any) -> Array:
         """A random part of the rows of each class."""
         codes = class_codes(samples.Y)
@@ -626,7 +633,8 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     init : {"random", "kmeans", "matching_pursuit"}, array-like or fitted model, default="random"
         Where the vectors start: at rows drawn in proportion to their weights; at centres of
         clusters; at the rows that kernel matching pursuit chooses; at the rows of an array of
-        shape (n_components, n_features); at the ``support_vectors_`` of a fitted model.
+        shape (n_components, n_features); at the vectors of a fitted model, and at its map where
+        both have a metric of one rank.
     n_init : int, default=1
         Number of starts with ``"random"`` and ``"kmeans"``; that of the lowest energy is kept.
     early_stopping : bool, default=False
@@ -638,7 +646,7 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
         Early stopping looks at the held-out rows every 5 iterations, and ends after so many looks
         without a better one.
     scoring : str or callable, default=None
-        What early stopping holds against the held-out rows, as in scikit-learn. None: ``score``.
+        What held-out rows are scored by, as in scikit-learn. None: ``score``.
     max_iter : int, default=50
         Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
         rows, up to 40 on each growing part of them come first; with many features, nine in ten
@@ -729,7 +737,3 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
         """Predictions from outputs, in the form of the training targets."""
         loss = getattr(self, "loss_", None)
         return super()._shaped(outputs if loss is None else loss.mean(outputs))
-
-    def _seen(self, samples: Samples) -> Any:
-        """Numbers, in the form in which they were given."""
-        return super()._shaped(samples.Y)
