@@ -477,3 +477,14 @@ def test_scale_of_many_rows_and_of_a_far_offset(rng):
     assert_allclose(scale_gamma(X + 1e6), 1.0 / (2 * X.var()), rtol=1e-9)
     assert scale_gamma(np.full((5, 2), 0.1)) == 1.0
     assert scale_gamma(sparse.csr_matrix((5, 2))) == 1.0
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+def test_cosines_of_rows_of_any_length(form, rng):
+    """Also where squares of the entries vanish or overflow, and rows have lengths of their own."""
+    X = rng.normal(size=(12, 3))
+    lengths = np.array([1e-310, 1e-200, 1e-20, 1.0, 1e20, 1e200, 1e300, 0.0] + 4 * [1.0])[:, None]
+    scaled = np.maximum(np.abs(X), 0.1) * np.sign(X) * lengths
+    unit = np.sign(X) * np.maximum(np.abs(X), 0.1) * (lengths > 0)
+    expected = Cosine()(unit, unit)
+    assert_allclose(Cosine()(form(scaled), form(scaled)), expected, rtol=1e-12, atol=1e-12)

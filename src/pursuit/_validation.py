@@ -17,7 +17,6 @@ from pursuit._typing import Array
 
 __all__ = [
     "FLOATS",
-    "LARGEST_SINGLE",
     "Samples",
     "called",
     "check_choice",
@@ -27,6 +26,7 @@ __all__ = [
     "check_weights",
     "class_weights",
     "class_codes",
+    "fits_single",
     "in_range",
     "read_data",
     "refuse_not_finite",
@@ -125,10 +125,14 @@ def in_range(X: Any, name: str, *, fits: bool) -> Any:
     largest = max(float(values.max()), -float(values.min()))
     if fits:
         _check_squares(largest, name)
-    single = values.dtype == np.float32
-    if single and (largest > LARGEST_SINGLE or 0.0 < largest < SMALLEST_SINGLE):
+    if values.dtype == np.float32 and not fits_single(largest):
         return X.astype(np.float64)
     return X
+
+
+def fits_single(largest: float) -> bool:
+    """Whether single precision holds the squares of numbers of which this is the largest."""
+    return largest == 0.0 or SMALLEST_SINGLE < largest < LARGEST_SINGLE
 
 
 def _check_squares(largest: float, name: str) -> None:

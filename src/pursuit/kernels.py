@@ -52,7 +52,6 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
-from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from pursuit._typing import Array
@@ -249,15 +248,15 @@ class Cosine(Kernel):
 
     def prepare(self, Z: Any) -> Any:
         """Centres of unit length."""
-        return normalize(Z)
+        return unit_rows(Z)
 
     def evaluate(self, X: Any, unit_centres: Any) -> Array:
         """Cosines."""
-        return inner(normalize(_at_least_as_wide(X, unit_centres)), unit_centres)
+        return inner(unit_rows(_at_least_as_wide(X, unit_centres)), unit_centres)
 
     def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
         """The part of x / |x| across z, over |z|."""
-        return _across(Z, normalize(X), A, self(Z, X))
+        return _across(Z, unit_rows(X), A, self(Z, X))
 
 
 @dataclass(frozen=True)
@@ -269,13 +268,13 @@ class CosinePolynomial(Kernel):
 
     def prepare(self, Z: Any) -> Any:
         """Centres of unit length."""
-        return normalize(Z)
+        return unit_rows(Z)
 
     def evaluate(self, X: Any, unit_centres: Any) -> Array:
         """Powers of shifted cosines."""
         return _power(
             _affine(
-                inner(normalize(_at_least_as_wide(X, unit_centres)), unit_centres), 1.0, self.coef0
+                inner(unit_rows(_at_least_as_wide(X, unit_centres)), unit_centres), 1.0, self.coef0
             ),
             self.degree,
         )
@@ -284,7 +283,7 @@ class CosinePolynomial(Kernel):
         """That of the cosine, weighted by the slope of the power."""
         cosines = Cosine()(Z, X)
         slopes = _power_slope(cosines + self.coef0, self.degree)
-        return _across(Z, normalize(X), A * slopes, cosines)
+        return _across(Z, unit_rows(X), A * slopes, cosines)
 
 
 @dataclass(frozen=True)
@@ -347,6 +346,24 @@ def check_square(X: Any, name: str = "X") -> None:
     """Raise unless kernel values between all training rows are given."""
     if X.shape[0] != X.shape[1]:
         raise ValueError(f"kernel='precomputed' needs a square {name}, got shape {X.shape}")
+
+
+def unit_rows(X: Any) -> Any:
+    """Rows over their lengths, whatever these are; zero where a row is."""
+    X = X if X.dtype.kind == "f" else X.astype(np.float64)
+    largest = abs(X).max(axis=1)
+    exponents = np.frexp(largest.toarray().ravel() if sparse.issparse(X) else largest)[1]
+    X = _times(X, exponents, lambda values, each: np.ldexp(values, -each))
+    lengths = np.sqrt(row_norms(X, squared=True))
+    return _times(X, np.where(lengths > 0.0, lengths, 1.0), np.divide)
+
+
+def _times(X: Any, numbers: Array, operation: Callable[[Array, Array], Array]) -> Any:
+    """An operation of each entry with the number of its row."""
+    if not sparse.issparse(X):
+        return operation(X, numbers[:, None])
+    data = operation(X.data, np.repeat(numbers, np.diff(X.indptr)))
+    return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
 
 def _at_least_as_wide(X: Any, Z: Any) -> Any:

@@ -89,6 +89,8 @@ INNER_BYTES = 1 << 26
 # With at most so many features and at least so many rows and centres, both are grouped if groups
 # are far from each other as a rule, and those left out that add less than this power of e.
 FEW_FEATURES, LEAST_GROUPED, GROUP_ROWS, SOME_GROUPS, NEGLIGIBLE = 8, 1000, 128, 16, 36.0
+# Powers of two from which lengths are measured in a unit of their own.
+FAR_FROM_ONE = 50
 # Powers of e below this one count as it does.
 LOWEST_POWER = -700.0
 
@@ -364,12 +366,14 @@ def log_densities(
     >>> log_densities(two, np.array([[1.0]]), [CovarianceModel(1.0)]).round(4)
     array([[-1.4189]])
     """
+    gaussians, X, models, unit = _in_unit(gaussians, X, models)
     values = np.empty((len(models), len(X)))
 
     def store(rows: Rows, sums: list[LogSum]) -> None:
         values[:, rows] = [total.value for total in sums]
 
     _gather(gaussians, X, models, left_out, store)
+    values -= X.shape[1] * np.log(2.0) * unit
     return values
 
 
@@ -396,6 +400,7 @@ def softmax_means(
     means : ndarray of shape (n_models, n_rows, n_values)
         The mean by weight alone at a row where no density is a number.
     """
+    gaussians, X, models, _ = _in_unit(gaussians, X, models)
     means = np.empty((len(models), len(X), values.shape[1]))
     plain = gaussians.weights @ values
 
@@ -407,6 +412,33 @@ def softmax_means(
 
     _gather(gaussians, X, models, left_out, store, values)
     return means
+
+
+@np.errstate(over="ignore")  # rows beyond the squares of numbers
+def _in_unit(
+    gaussians: Gaussians, X: Array, models: Sequence[CovarianceModel]
+) -> tuple[Gaussians, Array, Sequence[CovarianceModel], int]:
+    """Everything in units of a power of two, 2^e, in which fourth powers of lengths are numbers.
+
+    e is 0 but for lengths that are very small or large; no digit changes.
+    """
+    largest = max(noise for noise, _ in models) + float(gaussians.variances.max(initial=0.0))
+    e = int(np.frexp(largest)[1]) // 2
+    if abs(e) < FAR_FROM_ONE:
+        return gaussians, X, models, 0
+    powers = -e if gaussians.neighbors is None else -2 * e  # of u_ij, or of s_ij u_ij
+    return (
+        replace(
+            gaussians,
+            centres=np.ldexp(gaussians.centres.astype(np.float64), -e),
+            shift=np.ldexp(gaussians.shift, -e),
+            variances=np.ldexp(gaussians.variances, -2 * e),
+            offsets=np.ldexp(gaussians.offsets, powers),
+        ),
+        np.ldexp(X.astype(np.float64), -e),
+        [CovarianceModel(float(np.ldexp(noise, -2 * e)), d) for noise, d in models],
+        e,
+    )
 
 
 def _gather(

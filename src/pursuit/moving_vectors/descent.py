@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from pursuit._typing import Array
-from pursuit._validation import Samples
+from pursuit._validation import Samples, fits_single
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.geometry.unique_rows import parted
 from pursuit.greedy.make_pursuit import Method, make_pursuit
@@ -124,12 +124,14 @@ def varying(kernel: Kernel, X: Any) -> Array | None:
 
 
 def precision(kernel: Kernel, samples: Samples, n_vectors: int, centre: Array) -> Any:
-    """float32 for large problems that bear it, else float64."""
+    """float32 for large problems that bear it, in their numbers and exponents; else float64."""
     n, d = samples.X.shape
     if n * n_vectors * d < DOUBLE_WORK or not isinstance(kernel, RBF):
         return np.float64
     few = samples.X[:: max(1, n // 1000)]
     few = (few.toarray() if sparse.issparse(few) else few) - centre
+    if not fits_single(float(np.abs(few).max(initial=0.0))):
+        return np.float64
     exponent = kernel.gamma * float(np.einsum("ij,ij->i", few, few).max())
     return np.float32 if exponent < LARGEST_EXPONENT else np.float64
 

@@ -200,7 +200,7 @@ def _by_eigenvalues(
     divisors = values[:, kept] + alpha
     sure: Array = np.asarray((divisors > certain[:, None]).all(axis=1))
     # eq. 11.4: a = sum_j w_j (w_j'V'r) / (s_j^2 + lambda); eq. 11.5: d^2 = r'r - a'V'r.
-    shares = products**2 / np.where(sure[:, None], divisors, 1.0)
+    shares = products * (products / np.where(sure[:, None], divisors, 1.0))
     distances = centred[:, -1, -1] - shares.sum(axis=1)
     return np.where(sure, np.maximum(distances, 0.0), np.nan)
 

@@ -58,7 +58,7 @@ from scipy.optimize import minimize
 from sklearn.utils.extmath import row_norms
 
 from pursuit._typing import Array
-from pursuit._validation import LARGEST_SINGLE
+from pursuit._validation import fits_single
 from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import RBF, CosinePolynomial, Kernel, Polynomial, Sigmoid
 from pursuit.linalg import blocks
@@ -483,7 +483,7 @@ class _GaussianRows:
         self.rows = X if sparse.issparse(X) else X - self.origin
         self.squared = row_norms(self.rows, squared=True)
         values = self.rows.data if sparse.issparse(self.rows) else self.rows
-        fits = np.abs(values).max(initial=0.0) < LARGEST_SINGLE
+        fits = fits_single(float(np.abs(values).max(initial=0.0)))
         self._single = self.rows.astype(np.float32) if fits else self.rows
 
     def column(self, z: Array) -> Array:
