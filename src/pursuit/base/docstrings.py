@@ -200,8 +200,9 @@ classes_ : ndarray of shape (n_classes,)
     Sorted labels.
 temperature_ : float
     Temperature of the softmax (sigmoid for two classes) of the probabilities. Losses that are
-    likelihoods (log-loss, cross-entropy, LogitBoost) have their own; for the others it is fitted
-    on leave-one-out decision values of at most 1000 evenly spaced training rows.
+    likelihoods (log-loss, cross-entropy, LogitBoost) have their own, unless the rows were learned
+    by heart; for the others it is fitted on leave-one-out decision values of at most 1000 evenly
+    spaced training rows.
 """
 
 CV_ATTRIBUTES = """

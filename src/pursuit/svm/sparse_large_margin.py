@@ -273,7 +273,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
         Why the iteration ended; ``"tol"`` where it did so for all classes.
     temperature_ : float
         Temperature of the softmax (sigmoid for two classes) behind ``predict_proba``, fitted to
-        the training rows.
+        the training rows, each without the vectors on which it has the only say.
     kernel_ : Kernel
         The kernel with its numbers resolved.
     n_features_in_ : int
