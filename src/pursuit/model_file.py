@@ -6,12 +6,13 @@ A model file is a ZIP archive with fixed time stamps, so equal models give equal
 member              content
 ==================  ====================================================================
 ``model.json``      format name, schema number, pursuit's version, length and SHA-256 of
-                    every other member, and the model as a tree of values
+                    every other member, the model as a tree of values, and of one in single
+                    precision what that changed
 ``arrays/N.npy``    the arrays of that tree, in NumPy's own format, without pickle
 ``attachments/...`` bytes that a caller stores beside the model
 ==================  ====================================================================
 
-The tree is that of ``value_tree.py``; its classes are looked up in a fixed list, never imported
+The tree is that of `pursuit.io.tree`; its classes are looked up in a fixed list, never imported
 by a name from the file, and of the user's functions it holds the names alone. Every member is
 checked against its length and its digest before it is used, so that a damaged, cut or foreign
 file gives one `ModelFileError`.
@@ -29,12 +30,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pursuit.io.files import replacing
+from pursuit.io.single_precision import largest_change, narrow, own_vectors, read_rows
 from pursuit.io.tree import (
     Decoder,
     Encoder,
@@ -46,7 +48,15 @@ from pursuit.io.tree import (
     is_ours,
 )
 
-__all__ = ["ModelFileError", "describe", "load", "load_attachments", "replacing", "save"]
+__all__ = [
+    "ModelFileError",
+    "describe",
+    "in_float32",
+    "load",
+    "load_attachments",
+    "replacing",
+    "save",
+]
 
 FORMAT = "pursuit-model"
 SCHEMA = 1
@@ -67,6 +77,8 @@ def save(
     *,
     staged: bool = False,
     attachments: dict[str, bytes] | None = None,
+    dtype: Literal["float64", "float32"] = "float64",
+    rows: Any = None,
 ) -> None:
     """Write a fitted estimator of this package to one file, without pickle.
 
@@ -86,6 +98,12 @@ def save(
         grows with the square of the number of vectors.
     attachments : dict of str to bytes, default=None
         Further data to store in the file; `load_attachments` gives it back.
+    dtype : {"float64", "float32"}, default="float64"
+        ``"float32"`` stores vectors and coefficients in single precision, which about halves the
+        file. The largest change of an output by it is stored too, see `describe`. The loaded model
+        computes in double precision with the rounded numbers.
+    rows : array-like or CSR matrix of shape (n_rows, n_features), default=None
+        With ``dtype="float32"``: the rows to measure that change on; None: the model's own vectors.
 
     Raises
     ------
@@ -115,32 +133,91 @@ def save(
     >>> bool((same.decision_function(X) == model.decision_function(X)).all())
     True
     """
-    name = type(model).__name__
-    if not isinstance(model, BaseEstimator) or not is_ours(model):
-        raise ValueError(f"save takes an estimator of pursuit, got {name}.")
-    check_is_fitted(model)
-    encoder = Encoder(name, staged)
-    tree = encoder.encode(model, "")
-    members = encoder.members
-    for label, content in (attachments or {}).items():
-        if not _ATTACHMENT.fullmatch(label):
-            raise ValueError(
-                f"attachments has the name {label!r}; letters, digits, '.', '_' and '-' are allowed"
-            )
-        members[f"attachments/{label}"] = bytes(content)
+    single = _check_dtype(dtype, rows)
+    encoder, tree = _encoded(model, staged)
+    members, written = encoder.members, {}
+    if single:
+        rows = own_vectors(model, tree, members) if rows is None else read_rows(rows)
+        small = _narrowed(encoder, tree)
+        written["float32"] = largest_change(model, small, rows)
+    members |= _named(attachments or {})
     header = {
         "format": FORMAT,
         "schema": SCHEMA,
         "version": importlib.metadata.version("pursuit"),
+        **written,
         "members": {k: {"bytes": len(v), "sha256": _digest(v)} for k, v in members.items()},
         "model": tree,
     }
     text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode()
     if len(text) > _MAX_JSON_BYTES:
+        name = type(model).__name__
         raise ValueError(f"{name} holds too many Python values for a model file; use arrays.")
     with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         for label, content in {"model.json": text, **members}.items():
             _write_member(archive, label, content)
+
+
+def in_float32(model: BaseEstimator) -> Any:
+    """Return the model that `load` would give if `save` stored this one in single precision.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this package.
+
+    Returns
+    -------
+    model : estimator
+        A copy whose vectors and coefficients are rounded to 32-bit floats.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pursuit import KernelMatchingPursuitClassifier
+    >>> from pursuit.model_file import in_float32
+    >>> model = KernelMatchingPursuitClassifier(n_components=5).fit(*load_iris(return_X_y=True))
+    >>> rounded = in_float32(model).dual_coef_
+    >>> rounded.dtype, bool(0 < abs(rounded - model.dual_coef_).max() < 1e-6)
+    (dtype('float64'), True)
+    """
+    return _narrowed(*_encoded(model, staged=False))
+
+
+def _check_dtype(dtype: Any, rows: Any) -> bool:
+    """Tell whether to write in single precision."""
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
+    if rows is not None and dtype == "float64":
+        raise ValueError("rows goes with dtype='float32' only.")
+    return bool(dtype == "float32")
+
+
+def _encoded(model: BaseEstimator, staged: bool) -> tuple[Encoder, Any]:
+    """Return a model as a tree, and the encoder that holds its members."""
+    name = type(model).__name__
+    if not isinstance(model, BaseEstimator) or not is_ours(model):
+        raise ValueError(f"save takes an estimator of pursuit, got {name}.")
+    check_is_fitted(model)
+    encoder = Encoder(name, staged)
+    return encoder, encoder.encode(model, "")
+
+
+def _narrowed(encoder: Encoder, tree: Any) -> Any:
+    """Narrow the arrays of a tree in place, and return the model that it is now."""
+    narrow(tree, encoder.members)
+    version = importlib.metadata.version("pursuit")
+    return Decoder(encoder.members.__getitem__, version, encoder.functions).decode(tree)
+
+
+def _named(attachments: dict[str, bytes]) -> dict[str, bytes]:
+    """Return attachments as members."""
+    wrong = next((label for label in attachments if not _ATTACHMENT.fullmatch(label)), None)
+    if wrong is not None:
+        raise ValueError(
+            f"attachments has the name {wrong!r}; letters, digits, '.', '_' and '-' are allowed"
+        )
+    return {f"attachments/{label}": bytes(content) for label, content in attachments.items()}
 
 
 def load(
@@ -258,7 +335,10 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``class``, ``version`` (of pursuit, when it was written), ``schema``, ``bytes``, ``params``
         (names to plain values; kernels and arrays in words), ``fitted`` (the same for fitted
         attributes without arrays), ``shapes`` (names of arrays to their shapes), ``functions``
-        (the names of those that `load` wants) and ``attachments`` (names to bytes).
+        (the names of those that `load` wants), ``attachments`` (names to bytes), and ``float32``:
+        None, or of a model in single precision how far its outputs are from those of the model that
+        was saved, as a dict of ``output`` (the method), ``largest_change``, ``largest_output`` (in
+        absolute value) and ``n_rows``, the number of rows this was measured on.
 
     Raises
     ------
@@ -292,6 +372,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
             "fitted": {k: in_words(v) for k, v in state.items() if not holds_arrays(v)},
             "shapes": array_shapes(state),
             "functions": function_names(model),
+            "float32": header.get("float32"),
             "attachments": {
                 k.removeprefix("attachments/"): entry["bytes"]
                 for k, entry in members

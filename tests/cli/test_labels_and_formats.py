@@ -292,3 +292,22 @@ def test_with_no_words_for_missing_the_empty_cell_is_missing(run):
 )
 def test_the_rows_decide_the_separator_with_the_header(text, columns):
     assert read(write("a.csv", text)).frame.columns == columns
+
+
+def error_of(out):
+    return float(next(line for line in out.splitlines() if " error " in line).split()[1])
+
+
+def test_the_table_measures_what_was_written_in_single_precision(run):
+    # 32-bit floats do not tell 1e9 + 2 from 1e9 + 3, by which the classes differ.
+    write("a.csv", "x,y\n" + "".join(f"{10**9 + i % 5},{'ab'[i % 5 > 2]}\n" for i in range(60)))
+    fit = ("fit", "a.csv", "-t", "y", "--no-scale", *QUICK)
+    assert error_of(run(*fit)[1]) == 0
+    code, out, _ = run(*fit, "--float32")
+    assert (code, error_of(out) > 0) == (0, True)
+    code, tested, _ = run(*fit, "--float32", "--test", "a.csv")
+    assert error_of(tested) == error_of(run("score", "m", "a.csv")[1]) > 0
+    for shown in (out, tested, run("info", "m")[1]):
+        assert "float32: largest change over 60 rows" in shown
+    assert run(*fit)[0] == 0
+    assert "float32" not in run("info", "m")[1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pursuit.cli.options import EXISTING, argument, show
+from pursuit.cli.options import EXISTING, argument, rounding, show
 
 __all__ = ["Info"]
 
@@ -41,6 +41,7 @@ class Info:
             **_components(model),
             "vectors": f"{fitted['n_components_']} of at most {about['params']['n_components']}",
             "features": fitted["n_features_in_"],
+            **dict(rounding(about["float32"])),
         }
         if hasattr(model, "relative_error_"):
             rows["relative error"] = f"{model.relative_error_:.3g}"

@@ -119,13 +119,13 @@ class TableModel:
                     notes.append(f"{place}: cells with text that the fit has not seen: {new}")
         return notes
 
-    def save(self, path: str | os.PathLike[str], *, staged: bool = False) -> None:
-        """Write the model, its preparation and its layout to one file."""
+    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the model, its preparation and its layout to one file, see `model_file.save`."""
         attachments = {
             "layout.json": self.layout.to_json(),
             "preparation.skops": skops_bytes(self.preparation),
         }
-        model_file.save(self.estimator, path, staged=staged, attachments=attachments)
+        model_file.save(self.estimator, path, attachments=attachments, **options)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TableModel:
