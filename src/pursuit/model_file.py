@@ -35,7 +35,7 @@ from typing import IO, Any, Literal
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from pursuit.io.files import replacing
+from pursuit.io.files import MAX_RATIO, check_claims, replacing, unfold
 from pursuit.io.single_precision import largest_change, narrow, own_vectors, read_rows
 from pursuit.io.tree import (
     Decoder,
@@ -62,8 +62,7 @@ FORMAT = "pursuit-model"
 SCHEMA = 1
 
 _MAX_JSON_BYTES = 2**26
-# A member may unfold to at most this many times its size on disk, plus the slack.
-_MAX_RATIO, _SLACK = 200, 2**20
+_SLACK = 2**20
 _ATTACHMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 
 # ------------------------------------------------------------------------------------------
@@ -395,7 +394,7 @@ def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.create_system, info.external_attr = 3, 0o644 << 16
     packed = len(zlib.compress(content, 6)) - 6
-    deflate = len(content) / _MAX_RATIO < packed < 0.9 * len(content)
+    deflate = len(content) / MAX_RATIO < packed < 0.9 * len(content)
     info.compress_type = zipfile.ZIP_DEFLATED if deflate else zipfile.ZIP_STORED
     archive.writestr(info, content, compresslevel=6)
 
@@ -443,6 +442,7 @@ class _Reader:
     def __init__(self, stream: IO[bytes]) -> None:
         self._archive = _open_archive(stream)
         self._bytes_on_disk = os.fstat(stream.fileno()).st_size
+        check_claims(self._archive, self._bytes_on_disk, _SLACK)
         text = self._unfold("model.json", _MAX_JSON_BYTES)
         self.header = _checked_header(json.loads(text))
         self._members: dict[str, dict[str, Any]] = self.header["members"]
@@ -456,10 +456,9 @@ class _Reader:
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ModelFileError(f"is damaged: {name} is packed in an unknown way")
         packed = min(info.compress_size, self._bytes_on_disk)
-        if info.file_size > min(limit, _MAX_RATIO * packed + _SLACK):
+        if info.file_size > min(limit, MAX_RATIO * packed + _SLACK):
             raise ModelFileError(f"is damaged: {name} claims {info.file_size} bytes")
-        with self._archive.open(info) as file:
-            return file.read(info.file_size)  # unlike read(), which would unfold without limit
+        return unfold(self._archive, name)
 
     def member(self, name: str) -> bytes:
         entry = self._members[name]

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import zipfile
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from pursuit.cli import app as cli
 from pursuit.cli.preparation import TableModel, learn_layout
 from pursuit.io.columns import Column, infer_column
 from pursuit.io.tables import read
+from pursuit.model_file import load_attachments, save
 
 QUICK = ("-n", "4", "--gamma", "0.5", "-o", "m")
 
@@ -311,3 +313,30 @@ def test_the_table_measures_what_was_written_in_single_precision(run):
         assert "float32: largest change over 60 rows" in shown
     assert run(*fit)[0] == 0
     assert "float32" not in run("info", "m")[1]
+
+
+@pytest.mark.parametrize(
+    "layout", [b"[" * 100_000, b"{}", b"no json"], ids=["deep", "empty", "text"]
+)
+def test_a_damaged_layout_is_one_line(run, layout):
+    write("a.csv", table(("no", "yes")))
+    assert run("fit", "a.csv", "-t", "y", *QUICK)[0] == 0
+    attachments = load_attachments("m") | {"layout.json": layout}
+    save(TableModel.load("m").estimator, "bad", attachments=attachments)
+    for arguments in (("info", "bad"), ("score", "bad", "a.csv")):
+        code, _, err = run(*arguments)
+        assert code == 3
+        assert err.startswith("bad: damaged layout (")
+
+
+def test_a_preparation_that_unfolds_to_too_much_is_refused(run):
+    write("a.csv", table(("no", "yes")))
+    assert run("fit", "a.csv", "-t", "y", *QUICK)[0] == 0
+    with zipfile.ZipFile("bomb", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", b" " * 2**27)
+    with open("bomb", "rb") as bomb:
+        attachments = load_attachments("m") | {"preparation.skops": bomb.read()}
+    save(TableModel.load("m").estimator, "bad", attachments=attachments)
+    code, _, err = run("score", "bad", "a.csv")
+    assert code == 3
+    assert err.startswith("bad: damaged preparation (schema.json claims 134217728 bytes")

@@ -57,12 +57,12 @@ class Info:
 
     def _layout(self, about: dict[str, Any]) -> list[tuple[str, Any]]:
         """Return the target and the columns, if the file tells of them."""
-        from pursuit.cli.preparation import Layout
+        from pursuit.cli.preparation import stored_layout
         from pursuit.model_file import load_attachments
 
         if "layout.json" not in about["attachments"]:
             return []
-        layout = Layout.from_json(load_attachments(self.model)["layout.json"])
+        layout = stored_layout(self.model, load_attachments(self.model))
         rows = [("target", f"{layout.target} ({layout.task})")]
         rows += [(f"column {column.name}", column.kind) for column in layout.columns]
         return rows + [(f"column {name}", "left out") for name in layout.left_out]
