@@ -741,3 +741,19 @@ def test_damage_to_a_real_model_is_refused_or_harmless(path):
         else:
             assert_array_equal(loaded.predict_proba(IRIS), model.predict_proba(IRIS))
     assert refused > 100
+
+
+def test_many_members_that_unfold_together_to_too_much(path):
+    """Each of them is within its own limit."""
+    model = KernelMatchingPursuitClassifier(1).fit([[0.0], [1.0]], [0, 1])
+    zeros = {f"a{i}": bytes(2**20) for i in range(20)}
+    save(model, path, attachments=zeros)
+    assert load_attachments(path) == zeros  # stored, since they would unfold to too much
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    for read in (load, load_attachments, describe):
+        with pytest.raises(ModelFileError, match="claims 1048576 bytes, all members 2"):
+            read(path)

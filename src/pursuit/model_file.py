@@ -6,12 +6,13 @@ A model file is a ZIP archive with fixed time stamps, so equal models give equal
 member              content
 ==================  ====================================================================
 ``model.json``      format name, schema number, pursuit's version, length and SHA-256 of
-                    every other member, and the model as a tree of values
+                    every other member, the model as a tree of values, and of one in single
+                    precision what that changed
 ``arrays/N.npy``    the arrays of that tree, in NumPy's own format, without pickle
 ``attachments/...`` bytes that a caller stores beside the model
 ==================  ====================================================================
 
-The tree is that of ``value_tree.py``; its classes are looked up in a fixed list, never imported
+The tree is that of `pursuit.io.tree`; its classes are looked up in a fixed list, never imported
 by a name from the file, and of the user's functions it holds the names alone. Every member is
 checked against its length and its digest before it is used, so that a damaged, cut or foreign
 file gives one `ModelFileError`.
@@ -29,12 +30,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from pursuit.io.files import replacing
+from pursuit.io.files import MAX_RATIO, check_claims, replacing, unfold
+from pursuit.io.single_precision import largest_change, narrow, own_vectors, read_rows
 from pursuit.io.tree import (
     Decoder,
     Encoder,
@@ -46,14 +48,21 @@ from pursuit.io.tree import (
     is_ours,
 )
 
-__all__ = ["ModelFileError", "describe", "load", "load_attachments", "replacing", "save"]
+__all__ = [
+    "ModelFileError",
+    "describe",
+    "in_float32",
+    "load",
+    "load_attachments",
+    "replacing",
+    "save",
+]
 
 FORMAT = "pursuit-model"
 SCHEMA = 1
 
 _MAX_JSON_BYTES = 2**26
-# A member may unfold to at most this many times its size on disk, plus the slack.
-_MAX_RATIO, _SLACK = 200, 2**20
+_SLACK = 2**20
 _ATTACHMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 
 # ------------------------------------------------------------------------------------------
@@ -67,6 +76,8 @@ def save(
     *,
     staged: bool = False,
     attachments: dict[str, bytes] | None = None,
+    dtype: Literal["float64", "float32"] = "float64",
+    rows: Any = None,
 ) -> None:
     """Write a fitted estimator of this package to one file, without pickle.
 
@@ -86,6 +97,12 @@ def save(
         grows with the square of the number of vectors.
     attachments : dict of str to bytes, default=None
         Further data to store in the file; `load_attachments` gives it back.
+    dtype : {"float64", "float32"}, default="float64"
+        ``"float32"`` stores vectors and coefficients in single precision, which about halves the
+        file. The largest change of an output by it is stored too, see `describe`. The loaded model
+        computes in double precision with the rounded numbers.
+    rows : array-like or CSR matrix of shape (n_rows, n_features), default=None
+        With ``dtype="float32"``: the rows to measure that change on; None: the model's own vectors.
 
     Raises
     ------
@@ -115,32 +132,91 @@ def save(
     >>> bool((same.decision_function(X) == model.decision_function(X)).all())
     True
     """
-    name = type(model).__name__
-    if not isinstance(model, BaseEstimator) or not is_ours(model):
-        raise ValueError(f"save takes an estimator of pursuit, got {name}.")
-    check_is_fitted(model)
-    encoder = Encoder(name, staged)
-    tree = encoder.encode(model, "")
-    members = encoder.members
-    for label, content in (attachments or {}).items():
-        if not _ATTACHMENT.fullmatch(label):
-            raise ValueError(
-                f"attachments has the name {label!r}; letters, digits, '.', '_' and '-' are allowed"
-            )
-        members[f"attachments/{label}"] = bytes(content)
+    single = _check_dtype(dtype, rows)
+    encoder, tree = _encoded(model, staged)
+    members, written = encoder.members, {}
+    if single:
+        rows = own_vectors(model, tree, members) if rows is None else read_rows(rows)
+        small = _narrowed(encoder, tree)
+        written["float32"] = largest_change(model, small, rows)
+    members |= _named(attachments or {})
     header = {
         "format": FORMAT,
         "schema": SCHEMA,
         "version": importlib.metadata.version("pursuit"),
+        **written,
         "members": {k: {"bytes": len(v), "sha256": _digest(v)} for k, v in members.items()},
         "model": tree,
     }
     text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode()
     if len(text) > _MAX_JSON_BYTES:
+        name = type(model).__name__
         raise ValueError(f"{name} holds too many Python values for a model file; use arrays.")
     with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         for label, content in {"model.json": text, **members}.items():
             _write_member(archive, label, content)
+
+
+def in_float32(model: BaseEstimator) -> Any:
+    """Return the model that `load` would give if `save` stored this one in single precision.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this package.
+
+    Returns
+    -------
+    model : estimator
+        A copy whose vectors and coefficients are rounded to 32-bit floats.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pursuit import KernelMatchingPursuitClassifier
+    >>> from pursuit.model_file import in_float32
+    >>> model = KernelMatchingPursuitClassifier(n_components=5).fit(*load_iris(return_X_y=True))
+    >>> rounded = in_float32(model).dual_coef_
+    >>> rounded.dtype, bool(0 < abs(rounded - model.dual_coef_).max() < 1e-6)
+    (dtype('float64'), True)
+    """
+    return _narrowed(*_encoded(model, staged=False))
+
+
+def _check_dtype(dtype: Any, rows: Any) -> bool:
+    """Tell whether to write in single precision."""
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
+    if rows is not None and dtype == "float64":
+        raise ValueError("rows goes with dtype='float32' only.")
+    return bool(dtype == "float32")
+
+
+def _encoded(model: BaseEstimator, staged: bool) -> tuple[Encoder, Any]:
+    """Return a model as a tree, and the encoder that holds its members."""
+    name = type(model).__name__
+    if not isinstance(model, BaseEstimator) or not is_ours(model):
+        raise ValueError(f"save takes an estimator of pursuit, got {name}.")
+    check_is_fitted(model)
+    encoder = Encoder(name, staged)
+    return encoder, encoder.encode(model, "")
+
+
+def _narrowed(encoder: Encoder, tree: Any) -> Any:
+    """Narrow the arrays of a tree in place, and return the model that it is now."""
+    narrow(tree, encoder.members)
+    version = importlib.metadata.version("pursuit")
+    return Decoder(encoder.members.__getitem__, version, encoder.functions).decode(tree)
+
+
+def _named(attachments: dict[str, bytes]) -> dict[str, bytes]:
+    """Return attachments as members."""
+    wrong = next((label for label in attachments if not _ATTACHMENT.fullmatch(label)), None)
+    if wrong is not None:
+        raise ValueError(
+            f"attachments has the name {wrong!r}; letters, digits, '.', '_' and '-' are allowed"
+        )
+    return {f"attachments/{label}": bytes(content) for label, content in attachments.items()}
 
 
 def load(
@@ -258,7 +334,10 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``class``, ``version`` (of pursuit, when it was written), ``schema``, ``bytes``, ``params``
         (names to plain values; kernels and arrays in words), ``fitted`` (the same for fitted
         attributes without arrays), ``shapes`` (names of arrays to their shapes), ``functions``
-        (the names of those that `load` wants) and ``attachments`` (names to bytes).
+        (the names of those that `load` wants), ``attachments`` (names to bytes), and ``float32``:
+        None, or of a model in single precision how far its outputs are from those of the model that
+        was saved, as a dict of ``output`` (the method), ``largest_change``, ``largest_output`` (in
+        absolute value) and ``n_rows``, the number of rows this was measured on.
 
     Raises
     ------
@@ -292,6 +371,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
             "fitted": {k: in_words(v) for k, v in state.items() if not holds_arrays(v)},
             "shapes": array_shapes(state),
             "functions": function_names(model),
+            "float32": header.get("float32"),
             "attachments": {
                 k.removeprefix("attachments/"): entry["bytes"]
                 for k, entry in members
@@ -314,7 +394,7 @@ def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.create_system, info.external_attr = 3, 0o644 << 16
     packed = len(zlib.compress(content, 6)) - 6
-    deflate = len(content) / _MAX_RATIO < packed < 0.9 * len(content)
+    deflate = len(content) / MAX_RATIO < packed < 0.9 * len(content)
     info.compress_type = zipfile.ZIP_DEFLATED if deflate else zipfile.ZIP_STORED
     archive.writestr(info, content, compresslevel=6)
 
@@ -362,6 +442,7 @@ class _Reader:
     def __init__(self, stream: IO[bytes]) -> None:
         self._archive = _open_archive(stream)
         self._bytes_on_disk = os.fstat(stream.fileno()).st_size
+        check_claims(self._archive, self._bytes_on_disk, _SLACK)
         text = self._unfold("model.json", _MAX_JSON_BYTES)
         self.header = _checked_header(json.loads(text))
         self._members: dict[str, dict[str, Any]] = self.header["members"]
@@ -375,10 +456,9 @@ class _Reader:
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ModelFileError(f"is damaged: {name} is packed in an unknown way")
         packed = min(info.compress_size, self._bytes_on_disk)
-        if info.file_size > min(limit, _MAX_RATIO * packed + _SLACK):
+        if info.file_size > min(limit, MAX_RATIO * packed + _SLACK):
             raise ModelFileError(f"is damaged: {name} claims {info.file_size} bytes")
-        with self._archive.open(info) as file:
-            return file.read(info.file_size)  # unlike read(), which would unfold without limit
+        return unfold(self._archive, name)
 
     def member(self, name: str) -> bytes:
         entry = self._members[name]

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import zipfile
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from pursuit.cli import app as cli
 from pursuit.cli.preparation import TableModel, learn_layout
 from pursuit.io.columns import Column, infer_column
 from pursuit.io.tables import read
+from pursuit.model_file import load_attachments, save
 
 QUICK = ("-n", "4", "--gamma", "0.5", "-o", "m")
 
@@ -292,3 +294,49 @@ def test_with_no_words_for_missing_the_empty_cell_is_missing(run):
 )
 def test_the_rows_decide_the_separator_with_the_header(text, columns):
     assert read(write("a.csv", text)).frame.columns == columns
+
+
+def error_of(out):
+    return float(next(line for line in out.splitlines() if " error " in line).split()[1])
+
+
+def test_the_table_measures_what_was_written_in_single_precision(run):
+    # 32-bit floats do not tell 1e9 + 2 from 1e9 + 3, by which the classes differ.
+    write("a.csv", "x,y\n" + "".join(f"{10**9 + i % 5},{'ab'[i % 5 > 2]}\n" for i in range(60)))
+    fit = ("fit", "a.csv", "-t", "y", "--no-scale", *QUICK)
+    assert error_of(run(*fit)[1]) == 0
+    code, out, _ = run(*fit, "--float32")
+    assert (code, error_of(out) > 0) == (0, True)
+    code, tested, _ = run(*fit, "--float32", "--test", "a.csv")
+    assert error_of(tested) == error_of(run("score", "m", "a.csv")[1]) > 0
+    for shown in (out, tested, run("info", "m")[1]):
+        assert "float32: largest change over 60 rows" in shown
+    assert run(*fit)[0] == 0
+    assert "float32" not in run("info", "m")[1]
+
+
+@pytest.mark.parametrize(
+    "layout", [b"[" * 100_000, b"{}", b"no json"], ids=["deep", "empty", "text"]
+)
+def test_a_damaged_layout_is_one_line(run, layout):
+    write("a.csv", table(("no", "yes")))
+    assert run("fit", "a.csv", "-t", "y", *QUICK)[0] == 0
+    attachments = load_attachments("m") | {"layout.json": layout}
+    save(TableModel.load("m").estimator, "bad", attachments=attachments)
+    for arguments in (("info", "bad"), ("score", "bad", "a.csv")):
+        code, _, err = run(*arguments)
+        assert code == 3
+        assert err.startswith("bad: damaged layout (")
+
+
+def test_a_preparation_that_unfolds_to_too_much_is_refused(run):
+    write("a.csv", table(("no", "yes")))
+    assert run("fit", "a.csv", "-t", "y", *QUICK)[0] == 0
+    with zipfile.ZipFile("bomb", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", b" " * 2**27)
+    with open("bomb", "rb") as bomb:
+        attachments = load_attachments("m") | {"preparation.skops": bomb.read()}
+    save(TableModel.load("m").estimator, "bad", attachments=attachments)
+    code, _, err = run("score", "bad", "a.csv")
+    assert code == 3
+    assert err.startswith("bad: damaged preparation (schema.json claims 134217728 bytes")

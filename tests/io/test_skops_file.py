@@ -1,6 +1,8 @@
 """Machines in files of skops: which are read, which are refused, and the rows they get."""
 
+import io
 import zipfile
+import zlib
 
 import numpy as np
 import polars as pl
@@ -17,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from pursuit import compress
-from pursuit.io.skops_file import read_machine_file, rows_for, write_machine_file
+from pursuit.io.skops_file import checked_archive, read_machine_file, rows_for, write_machine_file
 from pursuit.io.tables import DataError, Matrix, Table
 from pursuit.model_file import ModelFileError
 
@@ -155,3 +157,24 @@ def test_rows_with_decimal_commas():
     X, y = rows_for(model, table, "y")
     assert X.tolist() == [[1.5], [-2.0]]
     assert y.tolist() == [1000.5, 2.0]
+
+
+def test_a_file_that_unfolds_to_too_much_is_refused(tmp_path):
+    path = tmp_path / "bomb.skops"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", b" " * 2**27)
+    with pytest.raises(ModelFileError, match="schema.json claims 134217728 bytes"):
+        read_machine_file(path)
+
+
+def test_what_skops_reads_is_as_long_as_it_claims():
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", bytes(1000))
+    forged = packed.getvalue().replace((1000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
+    with pytest.raises(zipfile.BadZipFile, match="CRC"):
+        checked_archive(forged)
+    crc = zlib.crc32(bytes(1000)).to_bytes(4, "little")
+    forged = forged.replace(crc, zlib.crc32(bytes(10)).to_bytes(4, "little"))
+    with zipfile.ZipFile(io.BytesIO(checked_archive(forged))) as archive:
+        assert (archive.read("a"), archive.getinfo("a").compress_size) == (bytes(10), 10)

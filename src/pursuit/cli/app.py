@@ -18,7 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,10 +32,13 @@ from pursuit.cli.options import (
     argument,
     option,
     require_folder,
+    rounding,
     show,
 )
 
 NEEDED = ("typer", "rich", "polars", "skrub", "skops")
+# So many rows are timed, and compared before and after they are stored.
+MEASURED_ROWS = 10_000
 EXIT_USAGE, EXIT_DATA, EXIT_INTERRUPTED = 2, 3, 130
 INSTALL = "the command line needs its extra packages: pip install 'pursuit[cli]'"
 
@@ -113,6 +116,11 @@ class Fit:
     staged: bool = option(
         "Keep every smaller model in the file, for truncate in Python.", "--staged", default=False
     )
+    float32: bool = option(
+        "Store vectors and coefficients in single precision; what that changes is shown.",
+        "--float32",
+        default=False,
+    )
     seed: int = option("Seed of all random choices.", default=0)
 
     def run(self) -> None:
@@ -131,19 +139,21 @@ class Fit:
             self._check_labels(test, y, layout)
         table_fit.check_targets(data, y, layout, loss)
         given = (self.n_components, self.gamma, self.kernel, self.alpha, self.n_candidates)
-        settings = table_fit.Settings(layout.task, *given, self.seed, loss)
+        settings = table_fit.Settings(layout.task, *given, self.seed, loss, self.float32)
         with _tracking() as track:
             model, X, notes = table_fit.fit(data, y, layout, settings, track)
+            written = replace(model, estimator=settings.as_written(model.estimator))
             error: Any
             if test:
-                predicted = model.estimator.predict(model.features(test[0]))
+                predicted = written.estimator.predict(written.features(test[0]))
                 notes += model.notes(test[0])
                 error = table_fit.measure(_known(*test, model), predicted, model)
             else:
                 error = table_fit.held_out_error(X, y, model, settings, track)
-        model.save(self.output, staged=self.staged)
+        single = {"dtype": "float32", "rows": X[:MEASURED_ROWS]} if self.float32 else {}
+        model.save(self.output, staged=self.staged, **single)
         _say(notes)
-        _report(model, "test rows" if test else "rows held out", error, X, self.output)
+        _report(written, "test rows" if test else "rows held out", error, X, self.output)
 
     def _check_labels(self, test: Any, y: Any, layout: Any) -> None:
         """Refuse a test file all of whose labels the training rows lack."""
@@ -325,6 +335,7 @@ def _say(notes: list[str]) -> None:
 def _report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
     """Print the error beside the baseline's, and what the model costs."""
     from pursuit.cli.model_selection import microseconds_a_row, yardstick
+    from pursuit.model_file import describe
 
     layout, estimator = model.layout, model.estimator
     measure, share = yardstick(layout.task, estimator), layout.task == "classification"
@@ -333,10 +344,11 @@ def _report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
         both = (measured.error, measured.baseline)
         shown = [f"{100 * value:.2f} %" if share else f"{value:.4g}" for value in both]
         rows += [(measure.name, *shown), ("measured on", f"{measured.n_rows:,} {where}", "")]
-    batch = X[:10_000]
+    batch = X[:MEASURED_ROWS]
     rows += [
         ("vectors", estimator.n_components_, ""),
         ("bytes on disk", f"{path.stat().st_size:,}", ""),
+        *((*row, "") for row in rounding(describe(path)["float32"])),
         ("microseconds a row", f"{microseconds_a_row(estimator.predict, batch):.3g}", ""),
         ("kernel", _short(estimator.kernel_), ""),
         ("loss", _short(estimator.loss_), ""),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pursuit.cli.options import EXISTING, argument, show
+from pursuit.cli.options import EXISTING, argument, rounding, show
 
 __all__ = ["Info"]
 
@@ -41,6 +41,7 @@ class Info:
             **_components(model),
             "vectors": f"{fitted['n_components_']} of at most {about['params']['n_components']}",
             "features": fitted["n_features_in_"],
+            **dict(rounding(about["float32"])),
         }
         if hasattr(model, "relative_error_"):
             rows["relative error"] = f"{model.relative_error_:.3g}"
@@ -56,12 +57,12 @@ class Info:
 
     def _layout(self, about: dict[str, Any]) -> list[tuple[str, Any]]:
         """Return the target and the columns, if the file tells of them."""
-        from pursuit.cli.preparation import Layout
+        from pursuit.cli.preparation import stored_layout
         from pursuit.model_file import load_attachments
 
         if "layout.json" not in about["attachments"]:
             return []
-        layout = Layout.from_json(load_attachments(self.model)["layout.json"])
+        layout = stored_layout(self.model, load_attachments(self.model))
         rows = [("target", f"{layout.target} ({layout.task})")]
         rows += [(f"column {column.name}", column.kind) for column in layout.columns]
         return rows + [(f"column {name}", "left out") for name in layout.left_out]

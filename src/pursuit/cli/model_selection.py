@@ -48,6 +48,7 @@ from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitRegressor,
     KernelMatchingPursuitRegressorCV,
 )
+from pursuit.model_file import in_float32
 
 SEARCH_ROWS = 10_000
 SEARCH_CANDIDATES = 1_000
@@ -103,6 +104,11 @@ class Settings:
     n_candidates: int | None = None
     seed: int = 0
     loss: Loss | str = "squared_error"
+    float32: bool = False
+
+    def as_written(self, model: Any) -> Any:
+        """Return a fitted estimator as a file will hold it."""
+        return in_float32(model) if self.float32 else model
 
     def estimator(self, n_rows: int, gamma: float | str, n_components: int) -> Any:
         """Return the plain estimator, not fitted."""
@@ -282,7 +288,7 @@ def held_out_error(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             refit = settings.estimator(len(train), gamma, n_components).fit(X[train], y[train])
-        predicted.append(refit.predict(X[test]))
+        predicted.append(settings.as_written(refit).predict(X[test]))
     tests = np.concatenate([test for _, test in splits])
     return measure(y[tests], np.concatenate(predicted), model)
 

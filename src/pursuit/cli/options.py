@@ -10,7 +10,7 @@ from dataclasses import MISSING, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EXISTING", "UsageFault", "argument", "option", "require_folder", "show"]
+__all__ = ["EXISTING", "UsageFault", "argument", "option", "require_folder", "rounding", "show"]
 
 
 class UsageFault(Exception):
@@ -39,6 +39,14 @@ def require_folder(output: Path) -> None:
         raise UsageFault(f"--output: {output} is a folder")
     if not output.parent.is_dir():
         raise UsageFault(f"--output: the folder {output.parent} does not exist")
+
+
+def rounding(change: Any) -> list[tuple[str, str]]:
+    """Return a row of a table on what single precision changed, if a model is stored so."""
+    if change is None:
+        return []
+    told = f"{change['largest_change']:.2g} of {change['largest_output']:.2g}"
+    return [(f"float32: largest change over {change['n_rows']:,} rows", told)]
 
 
 def show(header: list[str], rows: list[tuple[Any, ...]]) -> None:

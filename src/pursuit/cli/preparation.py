@@ -39,6 +39,7 @@ from skrub import DatetimeEncoder
 from pursuit import model_file
 from pursuit.io.column_formats import is_number_format
 from pursuit.io.columns import BOOLEANS, Column, ambiguity, infer_column, reading, typed
+from pursuit.io.skops_file import checked_archive
 from pursuit.io.tables import FLOAT_INTEGERS, MISSING, DataError, Matrix, Table, shown
 
 MOST_CATEGORIES = 40
@@ -119,13 +120,13 @@ class TableModel:
                     notes.append(f"{place}: cells with text that the fit has not seen: {new}")
         return notes
 
-    def save(self, path: str | os.PathLike[str], *, staged: bool = False) -> None:
-        """Write the model, its preparation and its layout to one file."""
+    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the model, its preparation and its layout to one file, see `model_file.save`."""
         attachments = {
             "layout.json": self.layout.to_json(),
             "preparation.skops": skops_bytes(self.preparation),
         }
-        model_file.save(self.estimator, path, staged=staged, attachments=attachments)
+        model_file.save(self.estimator, path, attachments=attachments, **options)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TableModel:
@@ -142,12 +143,17 @@ class TableModel:
             raise model_file.ModelFileError(
                 f"{path} holds an estimator alone, not the columns of a table; use pursuit.load"
             )
-        try:
-            layout = Layout.from_json(attachments["layout.json"])
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise model_file.ModelFileError(f"{path}: damaged layout ({error})") from error
+        layout = stored_layout(path, attachments)
         preparation = _load_preparation(path, attachments["preparation.skops"])
         return cls(model_file.load(path), preparation, layout)
+
+
+def stored_layout(path: str | os.PathLike[str], attachments: dict[str, bytes]) -> Layout:
+    """Return the layout in a model file, or raise a `ModelFileError`."""
+    try:
+        return Layout.from_json(attachments["layout.json"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise model_file.ModelFileError(f"{path}: damaged layout ({error})") from error
 
 
 def skops_bytes(estimator: Any) -> bytes:
@@ -188,6 +194,7 @@ def _renumbered(node: Any, ids: dict[int, int], names: dict[str, str]) -> Any:
 
 def _load_preparation(path: str | os.PathLike[str], content: bytes) -> Any:
     try:
+        content = checked_archive(content)
         foreign = sorted(set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED))
         if not foreign:
             return skops.io.loads(content, trusted=list(TRUSTED))

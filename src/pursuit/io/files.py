@@ -1,15 +1,19 @@
-"""Files that take their place in one piece."""
+"""Files that take their place in one piece, and archives that unfold to no more than they may."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-__all__ = ["replacing"]
+__all__ = ["MAX_RATIO", "check_claims", "replacing", "unfold"]
+
+#: An archive may unfold to at most this many times its size, plus a slack.
+MAX_RATIO = 200
 
 
 @contextmanager
@@ -51,3 +55,30 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def check_claims(archive: zipfile.ZipFile, size: int, slack: int) -> None:
+    """Raise a ValueError if the members of an archive would unfold to more than is plausible.
+
+    Parameters
+    ----------
+    archive : ZipFile
+        The archive, open for reading.
+    size : int
+        Its length in bytes.
+    slack : int
+        So many bytes are allowed beside `MAX_RATIO` times the size.
+    """
+    claimed = sum(info.file_size for info in archive.infolist())
+    if claimed > MAX_RATIO * size + slack:
+        most = max(archive.infolist(), key=lambda info: info.file_size)
+        raise ValueError(
+            f"{most.filename} claims {most.file_size} bytes, all members {claimed}, of {size}"
+        )
+
+
+def unfold(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Read one member, never more than it claims."""
+    info = archive.getinfo(name)
+    with archive.open(info) as file:
+        return file.read(info.file_size)  # unlike read(), which would unfold without limit

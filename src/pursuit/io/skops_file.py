@@ -7,6 +7,7 @@ them may be built. Here these are the types of scikit-learn that skops trusts an
 
 from __future__ import annotations
 
+import io
 import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,11 +20,22 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from pursuit.io.columns import Column, number_column, typed
-from pursuit.io.files import replacing
+from pursuit.io.files import check_claims, replacing, unfold
 from pursuit.io.tables import DataError, Matrix, Table
 from pursuit.io.tree import ModelFileError
 
-__all__ = ["TRUSTED", "Rows", "read_machine_file", "rows_for", "write_machine_file"]
+__all__ = [
+    "TRUSTED",
+    "Rows",
+    "checked_archive",
+    "read_machine_file",
+    "rows_for",
+    "write_machine_file",
+]
+
+#: A file of skops may unfold to so many bytes, however short it is: of features that are all equal
+#: the means and widths are.
+SLACK = 2**26
 
 _PROCESS = "sklearn.gaussian_process.kernels"
 #: Types that a machine may hold beside those that skops trusts by itself.
@@ -43,8 +55,9 @@ def read_machine_file(path: str | Path) -> Any:
         If the file is none of skops, is damaged, or names a type that is not trusted.
     """
     try:
-        foreign = sorted(set(skops.io.get_untrusted_types(file=path)) - set(TRUSTED))
-        estimator = None if foreign else skops.io.load(path, trusted=list(TRUSTED))
+        content = checked_archive(Path(path).read_bytes())
+        foreign = sorted(set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED))
+        estimator = None if foreign else skops.io.loads(content, trusted=list(TRUSTED))
     except Exception as error:  # zipfile, json, skops and the classes each have errors of their own
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise ModelFileError(
@@ -60,6 +73,19 @@ def read_machine_file(path: str | Path) -> Any:
             f"{path} holds no estimator but an object of class {type(estimator).__name__}"
         )
     return estimator
+
+
+def checked_archive(content: bytes) -> bytes:
+    """Return a file of skops unfolded, or raise a ValueError if that is longer than is plausible.
+
+    What skops then reads claims its true length.
+    """
+    unfolded = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as packed, zipfile.ZipFile(unfolded, "w") as archive:
+        check_claims(packed, len(content), SLACK)
+        for name in packed.namelist():
+            archive.writestr(name, unfold(packed, name))
+    return unfolded.getvalue()
 
 
 def write_machine_file(estimator: Any, path: str | Path) -> None:

@@ -9,7 +9,8 @@ type           value
 ``float``      infinities and NaN
 ``scalar``     a NumPy scalar, with its dtype
 ``array``      a NumPy array, by the name of the member that holds it; text arrays of
-               object dtype are stored with a fixed width and become objects again
+               object dtype are stored with a fixed width and become objects again, 32-bit
+               floats that were 64-bit ones (``double``) become these again
 ``objects``    a NumPy array of other objects: its shape and items
 ``csr``        a sparse matrix: its shape and three arrays
 ``tuple``      items
@@ -307,7 +308,8 @@ class Decoder:
             content = self._member(key[0])
             _check_npy(content, node)
             array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-            self._arrays[key] = array.astype(object) if node["object"] else array
+            kept = object if node["object"] else np.float64 if "double" in node else array.dtype
+            self._arrays[key] = array.astype(kept, copy=False)
         return self._arrays[key]
 
 
