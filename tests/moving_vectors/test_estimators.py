@@ -143,6 +143,9 @@ def test_starts(fitted):
     assert_allclose(start.support_vectors_, chosen.support_vectors_)
     again = classifier(init=fitted, max_iter=0).fit(X, Y)
     assert_allclose(again.energy_, fitted.energy_, rtol=1e-8)
+    more = SparseKernelClassifier(20, init=fitted, max_iter=0, random_state=0).fit(X[:8], Y[:8])
+    assert_array_equal(more.support_vectors_[:5], fitted.support_vectors_)
+    assert more.n_components_ == 8
 
 
 @pytest.mark.parametrize("metric", ["diagonal", "full", 2])
