@@ -134,6 +134,17 @@ def test_one_standard_error_takes_a_smaller_price():
     assert model.best_params_["C"] < least.best_params_["C"]
 
 
+def test_of_equal_scores_the_smallest_price_wins():
+    equal = {(1.0, 1.6), (10.0, 0.1), (10.0, 0.4)}
+
+    def score(model, rows, labels):
+        return float((model.C, model.gamma) in equal)
+
+    model = search(scoring=score).fit(X, Y)
+    assert model.best_params_ == {"C": 1.0, "gamma": 1.6, "metric": None}
+    assert (model.cv_results_["rank_test_score"] == 1).sum() == 3
+
+
 def test_metrics_are_compared():
     options = {**OPTIONS, "max_iter": 3, "gammas": [0.2], "Cs": [10.0]}
     model = SparseKernelClassifierCV(4, metrics=(None, "diagonal", 2), **options).fit(X, Y)

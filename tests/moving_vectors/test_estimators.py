@@ -143,6 +143,29 @@ def test_starts(fitted):
     assert_allclose(start.support_vectors_, chosen.support_vectors_)
     again = classifier(init=fitted, max_iter=0).fit(X, Y)
     assert_allclose(again.energy_, fitted.energy_, rtol=1e-8)
+    more = SparseKernelClassifier(20, init=fitted, max_iter=0, random_state=0).fit(X[:8], Y[:8])
+    assert_array_equal(more.support_vectors_[:5], fitted.support_vectors_)
+    assert more.n_components_ == 8
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full", 2])
+def test_a_start_from_a_model_with_a_metric_is_in_the_coordinates_of_x(metric):
+    model = SparseKernelClassifier(5, metric=metric, max_iter=3, random_state=0).fit(X, Y)
+    plain = classifier(init=model, max_iter=0).fit(X, Y)
+    assert_allclose(plain.support_vectors_ @ model.metric_, model.support_vectors_, rtol=1e-6)
+    narrow = classifier(init=model, max_iter=0)
+    with pytest.raises(ValueError, match="init: its vectors have 4 features, X has 3"):
+        narrow.fit(X[:, :3], Y)
+
+
+def test_a_map_that_moves_goes_on_from_that_of_a_model():
+    options = {"metric": 2, "gamma": 0.2, "random_state": 0}
+    first = SparseKernelClassifier(5, max_iter=5, **options).fit(X, Y)
+    again = SparseKernelClassifier(5, max_iter=3, init=first, **options).fit(X, Y)
+    assert_allclose(again.energy_path_[0], first.energy_, rtol=1e-5)
+    assert again.energy_ < first.energy_
+    other = SparseKernelClassifier(5, max_iter=0, init=first, **{**options, "metric": 1})
+    assert other.fit(X, Y).metric_.shape == (4, 1)
 
 
 @pytest.mark.parametrize("metric", [None, "full", 2])
