@@ -6,8 +6,8 @@ A model file is a ZIP archive with fixed time stamps, so equal models give equal
 member              content
 ==================  ====================================================================
 ``model.json``      format name, schema number, pursuit's version, length and SHA-256 of
-                    every other member, the model as a tree of values, and of one in single
-                    precision what that changed
+                    every other member, the model as a tree of values, and of one with
+                    rounded numbers what that changed
 ``arrays/N.npy``    the arrays of that tree, in NumPy's own format, without pickle
 ``attachments/...`` bytes that a caller stores beside the model
 ==================  ====================================================================
@@ -47,6 +47,7 @@ from pursuit.io.tree import (
     in_words,
     is_ours,
 )
+from pursuit.linalg.rounding import PRECISIONS
 
 __all__ = [
     "ModelFileError",
@@ -76,7 +77,7 @@ def save(
     *,
     staged: bool = False,
     attachments: dict[str, bytes] | None = None,
-    dtype: Literal["float64", "float32"] = "float64",
+    dtype: Literal["float64", "float32", "float16", "int8"] | None = None,
     rows: Any = None,
 ) -> None:
     """Write a fitted estimator of this package to one file, without pickle.
@@ -97,12 +98,15 @@ def save(
         grows with the square of the number of vectors.
     attachments : dict of str to bytes, default=None
         Further data to store in the file; `load_attachments` gives it back.
-    dtype : {"float64", "float32"}, default="float64"
+    dtype : {None, "float64", "float32", "float16", "int8"}, default=None
         ``"float32"`` stores vectors and coefficients in single precision, which about halves the
-        file. The largest change of an output by it is stored too, see `describe`. The loaded model
-        computes in double precision with the rounded numbers.
+        file; ``"float16"`` and ``"int8"`` in two bytes and in one, with two numbers for each column
+        of the vectors and for each output. The largest change of an output by it is stored too, see
+        `describe`. The loaded model computes in double precision with the rounded numbers. None: as
+        the model is rounded (its ``precision_``, if it has one), else ``"float64"``.
     rows : array-like or CSR matrix of shape (n_rows, n_features), default=None
-        With ``dtype="float32"``: the rows to measure that change on; None: the model's own vectors.
+        Where numbers are rounded: the rows to measure that change on; None: the model's own
+        vectors.
 
     Raises
     ------
@@ -132,13 +136,17 @@ def save(
     >>> bool((same.decision_function(X) == model.decision_function(X)).all())
     True
     """
-    single = _check_dtype(dtype, rows)
+    kept = _check_dtype(model, dtype, rows)
     encoder, tree = _encoded(model, staged)
-    members, written = encoder.members, {}
-    if single:
+    members = encoder.members
+    written: dict[str, Any] = {}
+    if kept != "float64" and dtype is None:  # the model is rounded so already: nothing changes
+        narrow(tree, members, kept)
+        written["rounded"] = {"dtype": kept}
+    elif kept != "float64":
         rows = own_vectors(model, tree, members) if rows is None else read_rows(rows)
-        small = _narrowed(encoder, tree)
-        written["float32"] = largest_change(model, small, rows)
+        small = _narrowed(encoder, tree, kept)
+        written["rounded"] = {"dtype": kept, **largest_change(model, small, rows)}
     members |= _named(attachments or {})
     header = {
         "format": FORMAT,
@@ -183,13 +191,14 @@ def in_float32(model: BaseEstimator) -> Any:
     return _narrowed(*_encoded(model, staged=False))
 
 
-def _check_dtype(dtype: Any, rows: Any) -> bool:
-    """Tell whether to write in single precision."""
-    if dtype not in ("float64", "float32"):
-        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
+def _check_dtype(model: Any, dtype: Any, rows: Any) -> str:
+    """Tell how numbers are written."""
+    dtype = getattr(model, "precision_", "float64") if dtype is None else dtype
+    if dtype not in PRECISIONS:
+        raise ValueError(f"dtype must be one of {list(PRECISIONS)}, got {dtype!r}.")
     if rows is not None and dtype == "float64":
-        raise ValueError("rows goes with dtype='float32' only.")
-    return bool(dtype == "float32")
+        raise ValueError("rows goes with a dtype that rounds numbers.")
+    return str(dtype)
 
 
 def _encoded(model: BaseEstimator, staged: bool) -> tuple[Encoder, Any]:
@@ -202,9 +211,9 @@ def _encoded(model: BaseEstimator, staged: bool) -> tuple[Encoder, Any]:
     return encoder, encoder.encode(model, "")
 
 
-def _narrowed(encoder: Encoder, tree: Any) -> Any:
+def _narrowed(encoder: Encoder, tree: Any, dtype: str = "float32") -> Any:
     """Narrow the arrays of a tree in place, and return the model that it is now."""
-    narrow(tree, encoder.members)
+    narrow(tree, encoder.members, dtype)
     version = importlib.metadata.version("pursuit")
     return Decoder(encoder.members.__getitem__, version, encoder.functions).decode(tree)
 
@@ -334,10 +343,11 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``class``, ``version`` (of pursuit, when it was written), ``schema``, ``bytes``, ``params``
         (names to plain values; kernels and arrays in words), ``fitted`` (the same for fitted
         attributes without arrays), ``shapes`` (names of arrays to their shapes), ``functions``
-        (the names of those that `load` wants), ``attachments`` (names to bytes), and ``float32``:
-        None, or of a model in single precision how far its outputs are from those of the model that
-        was saved, as a dict of ``output`` (the method), ``largest_change``, ``largest_output`` (in
-        absolute value) and ``n_rows``, the number of rows this was measured on.
+        (the names of those that `load` wants), ``attachments`` (names to bytes), and ``rounded``:
+        None, or of a model whose numbers were rounded how far its outputs are from those of the
+        model that was saved, as a dict of ``dtype``, ``output`` (the method), ``largest_change``,
+        ``largest_output`` (in absolute value) and ``n_rows``, the number of rows this was measured
+        on; of ``dtype`` alone where the model was rounded before.
 
     Raises
     ------
@@ -371,7 +381,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
             "fitted": {k: in_words(v) for k, v in state.items() if not holds_arrays(v)},
             "shapes": array_shapes(state),
             "functions": function_names(model),
-            "float32": header.get("float32"),
+            "rounded": header.get("rounded"),
             "attachments": {
                 k.removeprefix("attachments/"): entry["bytes"]
                 for k, entry in members

@@ -348,7 +348,7 @@ def _report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
     rows += [
         ("vectors", estimator.n_components_, ""),
         ("bytes on disk", f"{path.stat().st_size:,}", ""),
-        *((*row, "") for row in rounding(describe(path)["float32"])),
+        *((*row, "") for row in rounding(describe(path)["rounded"])),
         ("microseconds a row", f"{microseconds_a_row(estimator.predict, batch):.3g}", ""),
         ("kernel", _short(estimator.kernel_), ""),
         ("loss", _short(estimator.loss_), ""),

@@ -41,7 +41,7 @@ class Info:
             **_components(model),
             "vectors": f"{fitted['n_components_']} of at most {about['params']['n_components']}",
             "features": fitted["n_features_in_"],
-            **dict(rounding(about["float32"])),
+            **dict(rounding(about["rounded"])),
         }
         if hasattr(model, "relative_error_"):
             rows["relative error"] = f"{model.relative_error_:.3g}"

@@ -42,11 +42,11 @@ def require_folder(output: Path) -> None:
 
 
 def rounding(change: Any) -> list[tuple[str, str]]:
-    """Return a row of a table on what single precision changed, if a model is stored so."""
-    if change is None:
+    """Return a row of a table on what rounding changed, if a model is stored so."""
+    if change is None or "n_rows" not in change:
         return []
     told = f"{change['largest_change']:.2g} of {change['largest_output']:.2g}"
-    return [(f"float32: largest change over {change['n_rows']:,} rows", told)]
+    return [(f"{change['dtype']}: largest change over {change['n_rows']:,} rows", told)]
 
 
 def show(header: list[str], rows: list[tuple[Any, ...]]) -> None:

@@ -1,7 +1,10 @@
-"""The arrays of a model in single precision, and what that changes.
+"""The arrays of a model in fewer bytes, and what that changes.
 
 `narrow` turns the vectors and coefficients in the tree of a model (`pursuit.io.tree`) into 32-bit
 floats: the arrays of 64-bit floats with two or more dimensions, and the entries of sparse matrices.
+For float16 and int8 matrices of finite numbers become codes of two bytes or one, with a zero and a
+step for each column, or for each row of the coefficients (`pursuit.linalg.rounding`).
+
 Parameters stay as they were given, and so do losses, what `truncate` solves with, class labels,
 intercepts, means and widths. The node of such an array says that it was wider: decoding widens it
 again, so that a loaded model computes in double precision as always.
@@ -17,9 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pursuit.io.tree import Node
+from pursuit.linalg.rounding import CODED, Codes, encode
 
 __all__ = ["OUTPUTS", "Change", "largest_change", "narrow", "own_vectors", "read_rows"]
 
+#: Names of arrays whose rows are outputs.
+COEFFICIENTS = ("coefficients", "dual_coef_")
 #: What is compared: the first of these that a model has.
 OUTPUTS = ("decision_function", "score_samples", "transform", "predict_proba", "predict")
 
@@ -33,8 +39,8 @@ class Change(TypedDict):
     n_rows: int
 
 
-def narrow(tree: Node, members: dict[str, bytes]) -> None:
-    """Turn vectors and coefficients into 32-bit floats, in place.
+def narrow(tree: Node, members: dict[str, bytes], dtype: str = "float32") -> None:
+    """Turn vectors and coefficients into 32-bit floats or codes, in place.
 
     Raises
     ------
@@ -44,10 +50,24 @@ def narrow(tree: Node, members: dict[str, bytes]) -> None:
     arrays = list(_arrays(tree))
     wide = {node["member"] for where, node in arrays if _is_wide(where, node)}
     wide -= {node["member"] for where, node in arrays if "params" in where}
-    members |= {name: _as_float32(members[name]) for name in wide}
+    coefficients = {node["member"] for where, node in arrays if where[-1] in COEFFICIENTS}
+    changed: dict[str, dict[str, Any]] = {}
+    for name in wide:
+        codes = _codes(_read(members[name]), dtype, int(name in coefficients))
+        if codes is None:
+            members[name], changed[name] = _as_float32(members[name]), {"dtype": "<f4"}
+            continue
+        lines = np.stack([codes.zero.ravel(), codes.step.ravel()])
+        members |= {name: _written(codes.codes), f"{name}.lines": _written(lines)}
+        changed[name] = {"dtype": codes.codes.dtype.str, "axis": int(name in coefficients)}
     for _, node in arrays:
-        if node["member"] in wide:
-            node |= {"dtype": "<f4", "double": True}
+        node |= changed[node["member"]] | {"double": True} if node["member"] in wide else {}
+
+
+def _codes(matrix: npt.NDArray[Any], dtype: str, axis: int) -> Codes | None:
+    """Codes of a matrix of finite numbers, where they are asked for."""
+    coded = dtype in CODED and matrix.ndim == 2 and matrix.size and np.isfinite(matrix).all()
+    return encode(matrix, dtype, axis) if coded else None
 
 
 def _arrays(node: Node, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Node]]:
@@ -73,8 +93,12 @@ def _as_float32(content: bytes) -> bytes:
     if (np.isinf(narrow) & ~np.isinf(wide)).any():
         largest = np.abs(wide[np.isfinite(wide)]).max()
         raise ValueError(f"dtype='float32' has no number as large as {largest:g}, which is needed.")
+    return _written(narrow)
+
+
+def _written(array: npt.NDArray[Any]) -> bytes:
     file = io.BytesIO()
-    np.lib.format.write_array(file, narrow, version=(1, 0), allow_pickle=False)
+    np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
     return file.getvalue()
 
 

@@ -10,7 +10,8 @@ type           value
 ``scalar``     a NumPy scalar, with its dtype
 ``array``      a NumPy array, by the name of the member that holds it; text arrays of
                object dtype are stored with a fixed width and become objects again, 32-bit
-               floats that were 64-bit ones (``double``) become these again
+               floats that were 64-bit ones (``double``) become these again, and so do codes,
+               by the zero and the step of each line along an ``axis``
 ``objects``    a NumPy array of other objects: its shape and items
 ``csr``        a sparse matrix: its shape and three arrays
 ``tuple``      items
@@ -41,6 +42,9 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from pursuit.io.classes import CLASSES
+from pursuit.linalg.rounding import Codes
+
 __all__ = [
     "CLASSES",
     "Decoder",
@@ -52,76 +56,6 @@ __all__ = [
     "in_words",
     "is_ours",
 ]
-
-# The classes that a tree may name, and the module where each of them lives.
-CLASSES = {
-    "KernelMatchingPursuitClassifier": "pursuit.matching_pursuit.estimators",
-    "KernelMatchingPursuitClassifierCV": "pursuit.matching_pursuit.estimators",
-    "KernelMatchingPursuitRegressor": "pursuit.matching_pursuit.estimators",
-    "KernelMatchingPursuitRegressorCV": "pursuit.matching_pursuit.estimators",
-    "GreedyNystroem": "pursuit.decomposition.nystroem",
-    "SparseKernelPCA": "pursuit.decomposition.kernel_pca",
-    "SparseKernelCCA": "pursuit.decomposition.kernel_cca",
-    "RelevanceVectorClassifier": "pursuit.sparse_bayes.relevance_vector",
-    "RelevanceVectorRegressor": "pursuit.sparse_bayes.relevance_vector",
-    "ReducedSetClassifier": "pursuit.svm.reduced_set",
-    "ReducedSupportVectorClassifier": "pursuit.svm.reduced_set",
-    "CompressedClassifier": "pursuit.svm.compression",
-    "CompressedOutlierDetector": "pursuit.svm.compression",
-    "CompressedRegressor": "pursuit.svm.compression",
-    "SparseLargeMarginClassifier": "pursuit.svm.sparse_large_margin",
-    "SparseKernelClassifier": "pursuit.moving_vectors.estimators",
-    "SparseKernelRegressor": "pursuit.moving_vectors.estimators",
-    "SparseKernelClassifierCV": "pursuit.moving_vectors.cross_validation",
-    "SparseKernelRegressorCV": "pursuit.moving_vectors.cross_validation",
-    "KernelMetric": "pursuit.moving_vectors.kernel_metric",
-    "SparseOneClass": "pursuit.moving_vectors.one_class",
-    "ProjectedAtoms": "pursuit.moving_vectors.projected",
-    "Hinge": "pursuit.optimize.variable_projection",
-    "ConvexNetworkClassifier": "pursuit.convex_network.convex_network",
-    "HyperplaneKNeighborsClassifier": "pursuit.neighbors.classifiers",
-    "ConvexKNeighborsClassifier": "pursuit.neighbors.classifiers",
-    "NearestRows": "pursuit.geometry.nearest",
-    "DensityClassifier": "pursuit.density.bayes_classifier",
-    "ManifoldParzenDensity": "pursuit.density.parzen",
-    "ManifoldParzenDensityCV": "pursuit.density.parzen",
-    "ParzenDensity": "pursuit.density.parzen",
-    "LocalGaussianDensity": "pursuit.density.local_gaussian",
-    "KernelCentroidClassifier": "pursuit.density.nearest_centroid",
-    "NadarayaWatsonRegressor": "pursuit.density.kernel_regression",
-    "Gaussians": "pursuit.density.gaussian_mixture",
-    "Atoms": "pursuit.expansion.basis_functions",
-    "FunctionAtoms": "pursuit.expansion.basis_functions",
-    "MixedAtoms": "pursuit.expansion.basis_functions",
-    "OrientedAtoms": "pursuit.expansion.basis_functions",
-    "OrientedGaussians": "pursuit.dictionary",
-    "BasisPath": "pursuit.expansion.path",
-    "CoefficientPath": "pursuit.expansion.path",
-    "KernelExpansion": "pursuit.expansion.expansion",
-    "RefittedPath": "pursuit.expansion.path",
-    "ChiSquared": "pursuit.kernels",
-    "Cosine": "pursuit.kernels",
-    "CosinePolynomial": "pursuit.kernels",
-    "Laplacian": "pursuit.kernels",
-    "Linear": "pursuit.kernels",
-    "Polynomial": "pursuit.kernels",
-    "Precomputed": "pursuit.kernels",
-    "RBF": "pursuit.kernels",
-    "Sigmoid": "pursuit.kernels",
-    "AbsoluteError": "pursuit.losses",
-    "CrossEntropy": "pursuit.losses",
-    "Doom2": "pursuit.losses",
-    "Exponential": "pursuit.losses",
-    "Huber": "pursuit.losses",
-    "LogLoss": "pursuit.losses",
-    "LogitBoost": "pursuit.losses",
-    "Poisson": "pursuit.losses",
-    "Quantile": "pursuit.losses",
-    "SmoothHinge": "pursuit.losses",
-    "SquaredError": "pursuit.losses",
-    "SquaredErrorTanh": "pursuit.losses",
-    "SquaredHinge": "pursuit.losses",
-}
 
 # What scikit-learn keeps on an estimator beside its fit: requests for metadata, callbacks.
 _BOOKKEEPING = {"_metadata_request", "_skl_callbacks", "_parent_callback_ctx"}
@@ -309,8 +243,19 @@ class Decoder:
             _check_npy(content, node)
             array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
             kept = object if node["object"] else np.float64 if "double" in node else array.dtype
-            self._arrays[key] = array.astype(kept, copy=False)
+            array = array.astype(kept, copy=False)
+            self._arrays[key] = self._decoded(array, node) if "axis" in node else array
         return self._arrays[key]
+
+    def _decoded(self, codes: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
+        """Numbers from codes, by the zero and the step of each line."""
+        name = f"{node['member']}.lines"
+        content, axis = self._member(name), int(node["axis"] == 1)
+        shape = [2, node["shape"][1 - axis]]
+        _check_npy(content, {"member": name, "dtype": "<f4", "shape": shape})
+        lines = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+        zero, step = (np.expand_dims(part, axis) for part in lines)
+        return Codes(codes, zero, step).decoded()
 
 
 def _check_npy(content: bytes, node: Node) -> None:
