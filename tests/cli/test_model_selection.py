@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 
 from pursuit import KernelMatchingPursuitRegressor
+from pursuit.base.cross_validation import GAMMA_FACTORS
 from pursuit.cli import model_selection as table_fit
 from pursuit.cli.model_selection import (
     Settings,
@@ -26,7 +27,6 @@ from pursuit.cli.preparation import learn_layout
 from pursuit.io.tables import DataError, Matrix
 from pursuit.kernels import scale_gamma
 from pursuit.losses import AbsoluteError, Huber, Poisson, Quantile, SquaredError
-from pursuit.matching_pursuit.cross_validation import GAMMA_FACTORS
 
 
 def track(items, label):
