@@ -235,6 +235,45 @@ def check_best(search, X, weights):
     assert search.gaussians_.n_axes == min(search.n_components_, 2)
 
 
+RULE_GRID = {"n_components": (0, 1, 2), "noise_variance": (1e-4, 4e-4, 1e-3)}
+
+
+def check_one_standard_error(search, least, values):
+    """Few axes, much noise, few neighbours, within the error of the best one's log-densities."""
+    assert_array_equal(search.scores_, least.scores_)
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    cells = np.argwhere(search.scores_ >= values.mean() - error).tolist()
+    k, d, s = min(cells, key=lambda cell: (cell[1], -RULE_GRID["noise_variance"][cell[2]], cell[0]))
+    assert search.best_score_ == search.scores_[k, d, s] < least.best_score_
+    assert list(search.best_params_.values()) == [(3, 8)[k], d, RULE_GRID["noise_variance"][s]]
+
+
+def test_one_standard_error_over_the_rows_left_out(X, weights):
+    least = ManifoldParzenDensityCV((3, 8), **RULE_GRID).fit(X, sample_weight=weights)
+    search = ManifoldParzenDensityCV((3, 8), rule="one_se", **RULE_GRID)
+    search.fit(X, sample_weight=weights)
+
+    def fit(rows, weights, queries):
+        density = ManifoldParzenDensity(**least.best_params_).fit(rows, sample_weight=weights)
+        return density.score_samples(queries)
+
+    values = np.repeat(leave_one_out(X, weights, fit), weights.astype(int))
+    check_one_standard_error(search, least, values)
+    check_best(search, X, weights)
+    with pytest.raises(ValueError, match="rule must be one of"):
+        ManifoldParzenDensityCV(rule="best").fit(X)
+
+
+def test_one_standard_error_over_validation_rows(X, rng):
+    X_val = spiral(rng, 6)
+    least = ManifoldParzenDensityCV((3, 8), **RULE_GRID).fit(X, X_val=X_val)
+    search = ManifoldParzenDensityCV((3, 8), rule="one_se", **RULE_GRID).fit(X, X_val=X_val)
+    best = ManifoldParzenDensity(**least.best_params_).fit(X)
+    check_one_standard_error(search, least, best.score_samples(X_val))
+    alone = ManifoldParzenDensityCV((3, 8), rule="one_se", **RULE_GRID).fit(X, X_val=X_val[:1])
+    assert alone.best_score_ == alone.scores_.max()  # one row has no standard error
+
+
 def test_search_finds_the_manifold(rng):
     search = ManifoldParzenDensityCV().fit(spiral(rng, 300))
     assert search.n_components_ == 1

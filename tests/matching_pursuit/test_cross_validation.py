@@ -258,6 +258,9 @@ def test_groups_are_routed():
         pipeline = make_pipeline(StandardScaler(), model).fit(P.X, P.labels, groups=GROUPS)
         with pytest.raises(ValueError, match="groups"):
             make_pipeline(StandardScaler(), model).fit(P.X, P.labels)
+        refused = make_pipeline(StandardScaler(), clone(model).set_fit_request(groups=False))
+        with pytest.raises(TypeError, match="groups"):
+            refused.fit(P.X, P.labels, groups=GROUPS)
     assert pipeline[-1].cv_loss_path_.shape == (1, 3, 3)
 
 

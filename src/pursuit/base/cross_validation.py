@@ -30,11 +30,13 @@ __all__ = [
     "Scorer",
     "Split",
     "best_candidate",
+    "check_rule",
     "gamma_grid",
     "index_splits",
     "listed",
     "resolve_scorer",
     "search_results",
+    "simplest",
 ]
 
 # Trial gammas, as multiples of gamma="scale".
@@ -261,6 +263,11 @@ def resolve_scorer(estimator: Any, scoring: Any) -> Scorer:
 # Which candidate.
 
 
+def check_rule(rule: Any) -> None:
+    """Raise unless the rule is one."""
+    check_choice("rule", rule, RULES)
+
+
 def best_candidate(scores: Array, complexity: Sequence[Any], rule: str) -> int:
     """The candidate that a rule chooses.
 
@@ -289,12 +296,31 @@ def best_candidate(scores: Array, complexity: Sequence[Any], rule: str) -> int:
     (2, 1)
     """
     mean = _without_nan(scores.mean(axis=0))
-    best = int(mean.argmax())
-    if mean[best] == -np.inf:
+    slack = _standard_error(scores[:, int(mean.argmax())]) if rule == "one_se" else 0.0
+    return simplest(mean, slack, complexity)
+
+
+def simplest(mean: Array, slack: float, complexity: Sequence[Any]) -> int:
+    """The simplest candidate whose mean score is at most `slack` below the best.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_candidates,)
+        Larger is better.
+    slack : float
+        How much worse is good enough.
+    complexity : sequence of array-like of shape (n_candidates,)
+        As of `best_candidate`.
+
+    Raises
+    ------
+    ValueError
+        If no candidate has a score.
+    """
+    if mean.max() == -np.inf:
         raise ValueError("scoring: no candidate has a score that is a number")
-    least = mean[best] - (_standard_error(scores[:, best]) if rule == "one_se" else 0.0)
     simplest_first = np.lexsort((-mean, *(np.asarray(key) for key in reversed(complexity))))
-    return int(next(i for i in simplest_first if mean[i] >= least))
+    return int(next(i for i in simplest_first if mean[i] >= mean.max() - slack))
 
 
 def _without_nan(mean: Array) -> Array:
@@ -366,7 +392,7 @@ class CrossValidated:
 
     def _check_rule(self) -> None:
         """Raise unless the rule is one."""
-        check_choice("rule", self.rule, RULES)
+        check_rule(self.rule)
 
     def _store_search(
         self, params: list[dict[str, Any]], scores: Array, complexity: Sequence[Any]

@@ -51,6 +51,7 @@ from pursuit._validation import (
     read_data,
 )
 from pursuit._warnings import warn
+from pursuit.base.cross_validation import check_rule, simplest
 from pursuit.base.parameters import constructor, positional
 from pursuit.density.bandwidth import (
     LeaveOneOutNeighbors,
@@ -448,6 +449,9 @@ class ManifoldParzenDensityCV(_Oriented):
         lie on a surface to rounding, there is a warning.
     neighborhood : "hard", str, Kernel or callable, default="hard"
         See `ManifoldParzenDensity`.
+    rule : {"min", "one_se"}, default="min"
+        ``"min"``: the largest mean log-density; ``"one_se"``: of those within one standard error
+        of it over the rows, the smallest d, then the largest sigma^2, then the smallest k.
 
     Attributes
     ----------
@@ -456,9 +460,11 @@ class ManifoldParzenDensityCV(_Oriented):
     noise_variances_ : ndarray
         The values of sigma^2.
     best_score_ : float
-        The largest of the scores.
+        The score that was chosen: the largest, or by the rule of one standard error.
     n_neighbors_, n_components_, noise_variance_ : int, int, float
-        Where it is; of equal scores the first.
+        Where it is; of equal largest scores the first.
+    best_params_ : dict
+        The same by the names of the parameters.
     gaussians_ : Gaussians
         The fit with these.
     n_features_in_ : int
@@ -490,6 +496,7 @@ class ManifoldParzenDensityCV(_Oriented):
     n_components: Any = (0, 1, 2, 3)
     noise_variance: Any = None
     neighborhood: Any = "hard"
+    rule: str = "min"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, X_val: Any = None) -> Self:
         """Score every choice, and fit the best.
@@ -526,15 +533,27 @@ class ManifoldParzenDensityCV(_Oriented):
         around = self._neighbors_around(distinct, max(ks))
         fits = [self._fit(spherical, around, k, max(ds)) for k in ks]
         grid = (len(ks), len(ds), len(self.noise_variances_))
-        self.scores_ = np.reshape([self._scores(*fit, models, X_val) for fit in fits], grid)
-        best = np.unravel_index(int(self.scores_.argmax()), grid)
+        found = [self._scores(*fit, models, X_val, distinct.weights) for fit in fits]
+        self.scores_ = np.reshape([scores for scores, _ in found], grid)
+        best = self._best(ks, ds, np.reshape([errors for _, errors in found], grid))
         self.best_score_ = float(self.scores_[best])
         self.n_neighbors_, self.n_components_ = int(ks[best[0]]), int(ds[best[1]])
         self.noise_variance_ = float(self.noise_variances_[best[2]])
         if self.noise_variance is None and best[2] == 0:
             self._warn_of_the_smallest(self.scores_[best[:2]])
+        names = ("n_neighbors", "n_components", "noise_variance")
+        self.best_params_ = {name: getattr(self, f"{name}_") for name in names}
         self.gaussians_ = truncated(fits[best[0]][0], self.n_components_)
         return self
+
+    def _best(self, ks: list[int], ds: list[int], errors: Array) -> Any:
+        """Where in the grid the chosen score is."""
+        grid, flat = self.scores_.shape, self.scores_.ravel()
+        best = int(flat.argmax())
+        if self.rule == "one_se" and np.isfinite(errors.flat[best]):
+            k, d, noise = np.meshgrid(ks, ds, self.noise_variances_, indexing="ij")
+            best = simplest(flat, errors.flat[best], [d.ravel(), -noise.ravel(), k.ravel()])
+        return np.unravel_index(best, grid)
 
     def _grids(self) -> tuple[list[int], list[int]]:
         """Values of k and d; one error that names the first parameter out of range."""
@@ -553,6 +572,7 @@ class ManifoldParzenDensityCV(_Oriented):
                     check_integer(name, value, least)
             grids[name] = values
         self._check_neighborhood()
+        check_rule(self.rule)
         return grids["n_neighbors"], grids["n_components"]
 
     def _noise_values(self, distinct: DistinctRows, k: int) -> Array:
@@ -593,9 +613,19 @@ class ManifoldParzenDensityCV(_Oriented):
         around: LeaveOneOutNeighbors,
         models: list[CovarianceModel],
         X_val: Any,
-    ) -> Array:
-        """Mean log-density of each model."""
+        weights: Array,
+    ) -> tuple[Array, Array]:
+        """Mean log-density of each model, and its standard error over the rows."""
         if X_val is not None:
-            return np.asarray(log_densities(gaussians, X_val, models).mean(axis=1))
-        scores: Array = left_out_densities(gaussians, models, around) @ gaussians.weights
-        return scores
+            values = log_densities(gaussians, X_val, models)
+            return values.mean(axis=1), _standard_errors(values, np.ones(len(X_val)))
+        values = left_out_densities(gaussians, models, around)
+        return values @ gaussians.weights, _standard_errors(values, weights)
+
+
+def _standard_errors(values: Array, weights: Array) -> Array:
+    """Standard errors of weighted means; a weight counts rows. Of one row they are infinite."""
+    total = weights.sum()
+    with np.errstate(invalid="ignore"):  # densities of zero
+        squares = (values - (values @ weights / total)[:, None]) ** 2 @ weights
+    return np.sqrt(squares / total / (total - 1)) if total > 1 else np.full(len(values), np.inf)

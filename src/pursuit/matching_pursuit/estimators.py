@@ -49,7 +49,7 @@ additions. With several outputs the score of an atom is summed over them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Self
 
@@ -348,9 +348,12 @@ class _CrossValidation(CrossValidated, MatchingPursuit):
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _stages(self) -> list[Self]:
+    def _stages(self) -> Iterator[Self]:
         """The models after 1, 2, ... steps, or after none for an empty path."""
-        return [self.truncate(n) for n in range(1, self.n_iter_ + 1)] or [self]
+        if not self.n_iter_:
+            yield self
+        for n in range(1, self.n_iter_ + 1):
+            yield self.truncate(n)
 
 
 def _some(samples: Samples, rows: Array) -> Samples:

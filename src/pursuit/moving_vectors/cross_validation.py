@@ -255,7 +255,8 @@ class SparseKernelClassifierCV(_VectorSearch, SparseKernelClassifier):
     """`SparseKernelClassifier` with gamma, C and the metric chosen by cross-validation.
 
     Each fold moves its vectors once; the other points of the grid go on from their neighbour's. The
-    winner is the `SparseKernelClassifier` of these parameters, fitted to all rows.
+    winner is the `SparseKernelClassifier` of these parameters, fitted to all rows. With
+    `warm_start` a second search starts from the vectors of the first.
 
     Parameters
     ----------
@@ -311,7 +312,8 @@ class SparseKernelRegressorCV(_VectorSearch, SparseKernelRegressor):
     """`SparseKernelRegressor` with gamma, C and the metric chosen by cross-validation.
 
     Each fold moves its vectors once; the other points of the grid go on from their neighbour's. The
-    winner is the `SparseKernelRegressor` of these parameters, fitted to all rows.
+    winner is the `SparseKernelRegressor` of these parameters, fitted to all rows. With
+    `warm_start` a second search starts from the vectors of the first.
 
     Parameters
     ----------
