@@ -75,6 +75,20 @@ def test_compress_writes_a_small_machine_and_says_what_changed(run):
     assert f"{small.relative_error_:.3g}" in told
 
 
+def test_compress_moves_the_vectors_with_and_without_rows(run):
+    digits_machine("svc")
+    shared = ("compress", "svc.skops", "-n", 10, "-o")
+    rows = ("--data", "more.csv", "-t", "digit")
+    assert run(*shared, "plain.pursuit")[0] == 0
+    assert run(*shared, "drawn.pursuit", "--refit", "move")[0] == 0
+    assert run(*shared, "moved.pursuit", "--refit", "move", *rows)[0] == 0
+    vectors = [
+        pursuit.load(f"{name}.pursuit").support_vectors_ for name in ("plain", "drawn", "moved")
+    ]
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert np.abs(vectors[i] - vectors[j]).max() > 0.1
+
+
 @pytest.mark.parametrize("refit", ["least_squares", "margin"])
 def test_compress_refits_on_the_rows(run, refit):
     digits_machine("svc")

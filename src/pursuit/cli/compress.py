@@ -40,8 +40,9 @@ class Compress:
     target: str | None = option(
         "Column of the file with the targets (of a table).", "--target", "-t", default=None
     )
-    refit: Literal["none", "least_squares", "margin"] = option(
-        "Fit the coefficients again on the rows of --data: to the model's own values, or (an SVC, "
+    refit: Literal["none", "move", "least_squares", "margin"] = option(
+        "Fit to the rows of --data: vectors and coefficients to the model's own values (without "
+        "--data on rows drawn around its vectors), the coefficients alone to these, or (an SVC, "
         "with targets) to the largest margin.",
         default="none",
     )
@@ -74,7 +75,8 @@ class Compress:
     def _check(self) -> None:
         """Refuse options that do not go together before any work."""
         require_folder(self.output)
-        if self.data is None and (self.target is not None or self.refit != "none"):
+        needs_rows = self.refit in ("least_squares", "margin")
+        if self.data is None and (self.target is not None or needs_rows):
             name = "--target" if self.target is not None else "--refit"
             raise UsageFault(f"{name} goes with --data only")
 

@@ -7,8 +7,12 @@ space; predictions follow from the T values as in the original, votes of pairs o
 
 With |Psi~ - Psi| the error in that space, no value moves by more than |Psi~ - Psi| sqrt(K(x, x)).
 
-Given rows, the coefficients may be fitted anew:
+What is nearest in the feature space need not be nearest where the data are. Given rows, the
+functions may be fitted to these:
 
+- ``refit="move"``: over the vectors too, so that they come nearest to the original's values on the
+  rows, or on rows drawn around the machine's vectors where none are given
+  (``moved_expansion.py``);
 - ``refit="least_squares"``: over beta and b, sum_i |f_t(x_i) - beta_t'k(x_i) - b_t|^2 with f the
   *original's* values, k(x) the kernel values with the vectors;
 - ``refit="margin"``: over beta and b, 1/2 beta'K beta + C sum_i c_i hinge_i on (X, y), which is the
@@ -28,6 +32,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR, OneClassSVM
 from sklearn.utils import get_tags
@@ -35,11 +40,13 @@ from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from pursuit._typing import Array
 from pursuit._validation import (
+    Samples,
     check_choice,
     check_integer,
     check_real,
     check_weights,
     in_range,
+    read_data,
     summed,
 )
 from pursuit._warnings import warn
@@ -47,6 +54,7 @@ from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor, sque
 from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.kernels import RBF, Kernel
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_upper
 from pursuit.optimize.svm_on_vectors import features, solve_on_vectors, whitened
@@ -57,7 +65,8 @@ from pursuit.svm.from_sklearn import (
     read_kernel_model,
     vote_values,
 )
-from pursuit.svm.reduction import reduce_expansion
+from pursuit.svm.moved_expansion import move_expansion
+from pursuit.svm.reduction import Reduction, reduce_expansion
 
 __all__ = ["CompressedClassifier", "CompressedOutlierDetector", "CompressedRegressor", "compress"]
 
@@ -89,15 +98,18 @@ def compress(
     n_components : int
         The largest number of vectors.
     X : {array-like, CSR matrix} of shape (n_samples, n_features), optional
-        Rows to measure the change of the predictions on, and to refit on.
+        Rows to measure the change of the predictions on, and to fit to.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
         Their labels or targets: to measure the scores on, and to refit the margin on.
-    refit : {"auto", None, "least_squares", "margin"}, default="auto"
-        None: the coefficients that are nearest in the feature space. ``"auto"``:
-        ``"least_squares"`` for a regressor if X is given, else None. ``"least_squares"``: those,
-        with their constant, that come nearest to the *original's* decision values, or predictions,
-        on X. ``"margin"`` (SVC only): those that solve the machine's own problem, with its C and
-        class weights, on (X, y).
+    refit : {"auto", None, "move", "least_squares", "margin"}, default="auto"
+        None: the vectors and coefficients that are nearest in the feature space. ``"move"``: those,
+        with their constants, that come nearest to the *original's* decision values, or predictions,
+        on X and at its own vectors; without X on rows drawn around its vectors. The constant of an
+        outlier detector stays. ``"least_squares"``: the vectors of the feature space with the
+        coefficients and constants that come nearest to these values on X. ``"margin"`` (SVC only):
+        with the coefficients that solve the machine's own problem, with its C and class weights, on
+        (X, y). ``"auto"``: None without X; with it ``"move"`` for the rbf kernel, and for others
+        ``"least_squares"`` for a regressor, else None.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
@@ -164,7 +176,9 @@ class _Compressed(ExpansionEstimator):
     max_iter: int = 100
 
     _equal: ClassVar[bool] = False
-    _refits: ClassVar[tuple[str | None, ...]] = ("auto", None, "least_squares")
+    _free_constant: ClassVar[bool] = True
+    _refits: ClassVar[tuple[str | None, ...]] = ("auto", None, "least_squares", "move")
+    _refit_of_other_kernels: ClassVar[str | None] = None
 
     def _default(self) -> Any:
         """The machine where none is given."""
@@ -206,42 +220,55 @@ class _Compressed(ExpansionEstimator):
         self, original: Any, machine: KernelModel, X: Any, y: Any, sample_weight: Any = None
     ) -> None:
         """Take the place of a fitted machine."""
-        refit = self._chosen_refit(X is not None)
-        if refit is not None and X is None:
+        refit = self._chosen_refit(machine.kernel, X is not None)
+        if refit in ("least_squares", "margin") and X is None:
             raise ValueError(f"refit={self.refit!r} needs X")
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(original, name):
                 setattr(self, name, getattr(original, name))
-        found = reduce_expansion(
-            machine.kernel,
-            machine.vectors,
-            machine.coefficients,
-            self.n_components,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            equal=self._equal,
-        )
+        self._take_form(original, machine)
+        samples = None if X is None else self._with_values(machine, X, sample_weight)
+        found, intercept = self._reduced(machine, samples, refit)
         self.relative_error_ = found.relative_error
         self.relative_errors_ = found.relative_errors
         self.stop_reason_, self.n_iter_ = found.stop_reason, found.n_iter
-        self._take_form(original, machine)
         atoms = Atoms(machine.kernel, found.vectors)
-        self._store_expansion(
-            KernelExpansion(atoms, found.coefficients.T.copy(), machine.intercept)
-        )
-        if X is not None:
-            if refit is not None and len(atoms):
-                rows = self._validated(X)
-                weights = check_weights(sample_weight, rows.shape[0])
-                coefficients, intercept = self._refitted(original, machine, rows, y, weights)
+        self._store_expansion(KernelExpansion(atoms, found.coefficients.T.copy(), intercept))
+        if samples is not None:
+            if refit in ("least_squares", "margin") and len(atoms):
+                coefficients, intercept = self._refitted(original, machine, samples, y)
                 self._store_expansion(KernelExpansion(atoms, coefficients.T.copy(), intercept))
-            self._compare(original, X, y)
-        if refit is None:
+            self._compare(original, samples, y)
+        if refit is None or X is None:
             self._warn_of_change(machine)
 
-    def _chosen_refit(self, has_rows: bool) -> str | None:
+    def _with_values(self, machine: KernelModel, X: Any, sample_weight: Any) -> Samples:
+        """Checked rows, the machine's values there, and weights."""
+        rows = read_data(self, X, reset=False, accept_sparse="csr")
+        return Samples(rows, machine.functions(rows), check_weights(sample_weight, rows.shape[0]))
+
+    def _reduced(
+        self, machine: KernelModel, samples: Samples | None, refit: str | None
+    ) -> tuple[Reduction, Array]:
+        """Few vectors with their coefficients and constants."""
+        settings: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
+        settings["equal"] = self._equal
+        if refit == "move":
+            return move_expansion(
+                machine, self.n_components, samples, free_constant=self._free_constant, **settings
+            )
+        found = reduce_expansion(
+            machine.kernel, machine.vectors, machine.coefficients, self.n_components, **settings
+        )
+        return found, machine.intercept
+
+    def _chosen_refit(self, kernel: Kernel, has_rows: bool) -> str | None:
         """What ``refit="auto"`` means."""
-        return None if self.refit == "auto" else self.refit
+        if self.refit != "auto":
+            return self.refit
+        if not has_rows:
+            return None
+        return "move" if isinstance(kernel, RBF) else self._refit_of_other_kernels
 
     def _warn_of_change(self, machine: KernelModel) -> None:
         """Say so where the coefficients nearest in the feature space predict something else."""
@@ -250,13 +277,10 @@ class _Compressed(ExpansionEstimator):
         """Keep what turns values into predictions."""
 
     def _refitted(
-        self, original: Any, machine: KernelModel, X: Any, y: Any, weights: Array
+        self, original: Any, machine: KernelModel, samples: Samples, y: Any
     ) -> tuple[Array, Array]:
-        """Coefficients (n, T) and constants nearest to the original's values on X."""
-        atoms = self.expansion_.atoms
-        values = KernelExpansion(
-            Atoms(machine.kernel, machine.vectors), machine.coefficients.T.copy(), machine.intercept
-        )(X)
+        """Coefficients (n, T) and constants nearest to the original's values on rows."""
+        atoms, (X, values, weights, _) = self.expansion_.atoms, samples
         Z = atoms.centres
         factor = whitened(machine.kernel, np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z))
         phi = np.ones((X.shape[0], len(atoms) + 1))
@@ -267,11 +291,21 @@ class _Compressed(ExpansionEstimator):
         solution = np.linalg.lstsq(root * phi, root * values, rcond=None)[0]
         return solve_upper(factor, solution[:-1]), solution[-1]
 
-    def _compare(self, original: Any, X: Any, y: Any) -> None:
+    def _compare(self, original: Any, samples: Samples, y: Any) -> None:
         """Measure what changed on given rows."""
-        self.prediction_change_ = self._change(original.predict(X), self.predict(X))
+        before = self._predicted(samples.Y)
+        after = self._predicted(self.expansion_(samples.X))
+        self.prediction_change_ = self._change(before, after)
         if y is not None and hasattr(original, "score"):
-            self.scores_ = float(original.score(X, y)), float(self.score(X, y))
+            self.scores_ = self._score(y, before), self._score(y, after)
+
+    def _predicted(self, outputs: Array) -> Array:
+        """Predictions from the values of the functions."""
+        raise NotImplementedError
+
+    def _score(self, y: Any, predicted: Array) -> float:
+        """What ``score`` gives for these predictions."""
+        return float(accuracy_score(y, predicted))
 
     def _change(self, before: Array, after: Array) -> float:
         """Share of the predictions that differ."""
@@ -289,8 +323,8 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         The machine, of a class that `compress` takes. None: ``SVC()``.
     n_components : int, default 50
         The largest number of vectors.
-    refit : {"auto", None, "least_squares", "margin"}, default="auto"
-        How the coefficients are fitted again on the rows, as in `compress`.
+    refit : {"auto", None, "move", "least_squares", "margin"}, default="auto"
+        How vectors and coefficients are fitted to the rows, as in `compress`.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
@@ -312,8 +346,8 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
     kernel_ : Kernel
         The kernel with its numbers.
     relative_error_ : float
-        Error of all functions together in the feature space, before any refit, relative to their
-        norm.
+        Error of all functions together in the feature space, relative to their norm; before
+        coefficients are refitted to given vectors.
     relative_errors_ : ndarray of shape (n_functions,)
         That of each function.
     prediction_change_ : float
@@ -351,7 +385,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
 
     classes_: Array
 
-    _refits = ("auto", None, "least_squares", "margin")
+    _refits = ("auto", None, "least_squares", "move", "margin")
 
     def _default(self) -> Any:
         return SVC()
@@ -420,7 +454,9 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         y : ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        outputs = self._outputs(X)
+        return self._predicted(self._outputs(X))
+
+    def _predicted(self, outputs: Array) -> Array:
         n_classes = len(self.classes_)
         if n_classes == 2:
             codes = (outputs[:, 0] >= 0).astype(int)
@@ -434,15 +470,16 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         return labels
 
     def _refitted(
-        self, original: Any, machine: KernelModel, X: Any, y: Any, weights: Array
+        self, original: Any, machine: KernelModel, samples: Samples, y: Any
     ) -> tuple[Array, Array]:
         if self.refit != "margin":
-            return super()._refitted(original, machine, X, y, weights)
+            return super()._refitted(original, machine, samples, y)
         if not isinstance(original, SVC):
             name = type(original).__name__
             raise ValueError(f"refit='margin' is for an SVC, whose C it needs, got {name}")
         if y is None:
             raise ValueError("refit='margin' needs y")
+        X, _, weights, _ = samples
         codes = self._codes(y, X.shape[0])
         bounds = original.C * weights * np.asarray(original.class_weight_)[codes]
         Z = self.expansion_.atoms.centres
@@ -487,8 +524,8 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
         The machine, of a class that `compress` takes. None: ``SVR()``.
     n_components : int, default 50
         The largest number of vectors.
-    refit : {"auto", None, "least_squares"}, default="auto"
-        How the coefficients are fitted again on the rows, as in `compress`.
+    refit : {"auto", None, "move", "least_squares"}, default="auto"
+        How vectors and coefficients are fitted to the rows, as in `compress`.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
@@ -508,8 +545,8 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
     kernel_ : Kernel
         The kernel with its numbers.
     relative_error_ : float
-        Error of all functions together in the feature space, before any refit, relative to their
-        norm.
+        Error of all functions together in the feature space, relative to their norm; before
+        coefficients are refitted to given vectors.
     relative_errors_ : ndarray of shape (n_functions,)
         That of each function.
     prediction_change_ : float
@@ -547,6 +584,7 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
     """
 
     _equal = True
+    _refit_of_other_kernels = "least_squares"
 
     def __sklearn_tags__(self) -> Any:
         """Several targets where the machine takes them."""
@@ -586,15 +624,15 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
     def _take_form(self, original: Any, machine: KernelModel) -> None:
         self._one_dimensional = machine.one_dimensional
 
-    def _chosen_refit(self, has_rows: bool) -> str | None:
-        if self.refit == "auto":
-            return "least_squares" if has_rows else None
-        return self.refit
+    def _predicted(self, outputs: Array) -> Array:
+        return self._shaped(outputs)
+
+    def _score(self, y: Any, predicted: Array) -> float:
+        return float(r2_score(y, predicted))
 
     def _warn_of_change(self, machine: KernelModel) -> None:
         rows = machine.vectors[:: max(1, machine.vectors.shape[0] // N_CHECKED)]
-        atoms = Atoms(machine.kernel, machine.vectors)
-        before = KernelExpansion(atoms, machine.coefficients.T.copy(), machine.intercept)(rows)
+        before = machine.functions(rows)
         spread = before.std(axis=0)
         change = np.sqrt(np.square(before - self.expansion_(rows)).mean(axis=0))
         if (change > WORTHLESS * spread).any():
@@ -602,8 +640,7 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
             warn(
                 f"n_components={self.n_components}: at the model's own vectors the predictions "
                 f"change by {change[t]:.3g} where they vary by {spread[t]:.3g} (relative error in "
-                f"the feature space {self.relative_error_:.3g}): give X, for "
-                "refit='least_squares', or allow more vectors",
+                f"the feature space {self.relative_error_:.3g}): give X, or allow more vectors",
                 ConvergenceWarning,
             )
 
@@ -623,8 +660,8 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
         The machine, of a class that `compress` takes. None: ``OneClassSVM()``.
     n_components : int, default 50
         The largest number of vectors.
-    refit : {"auto", None, "least_squares"}, default="auto"
-        How the coefficients are fitted again on the rows, as in `compress`.
+    refit : {"auto", None, "move", "least_squares"}, default="auto"
+        How vectors and coefficients are fitted to the rows, as in `compress`.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
@@ -646,8 +683,8 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
     kernel_ : Kernel
         The kernel with its numbers.
     relative_error_ : float
-        Error of all functions together in the feature space, before any refit, relative to their
-        norm.
+        Error of all functions together in the feature space, relative to their norm; before
+        coefficients are refitted to given vectors.
     relative_errors_ : ndarray of shape (n_functions,)
         That of each function.
     prediction_change_ : float
@@ -681,6 +718,8 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
     >>> model.n_components_, model.predict([[0.5, 0.0], [9.0, 9.0]])
     (10, array([ 1, -1]))
     """
+
+    _free_constant = False  # far away from all rows the value is the constant: an outlier
 
     def _default(self) -> Any:
         return OneClassSVM()
@@ -757,7 +796,10 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
         labels : ndarray of int of shape (n_samples,)
             1 inside, -1 outside.
         """
-        return np.where(self.decision_function(X) > 0, 1, -1)
+        return self._predicted(self._outputs(X))
+
+    def _predicted(self, outputs: Array) -> Array:
+        return np.where(outputs[:, 0] > 0, 1, -1)
 
 
 _CLASSES: dict[str, Any] = {

@@ -35,6 +35,8 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
+from pursuit.expansion.basis_functions import Atoms
+from pursuit.expansion.expansion import KernelExpansion
 from pursuit.kernels import Kernel, resolve_kernel, scale_gamma
 
 __all__ = ["KernelModel", "libsvm_rows", "pair_votes", "read_kernel_model", "vote_values"]
@@ -77,6 +79,12 @@ class KernelModel(NamedTuple):
     coefficients: Array
     intercept: Array
     one_dimensional: bool = True
+
+    @property
+    def functions(self) -> KernelExpansion:
+        """f, ready to be evaluated."""
+        atoms = Atoms(self.kernel, self.vectors)
+        return KernelExpansion(atoms, self.coefficients.T.copy(), self.intercept)
 
 
 def libsvm_rows(X: Any) -> Any:

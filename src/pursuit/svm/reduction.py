@@ -65,7 +65,14 @@ from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_transposed, solve_upper
 from pursuit.optimize.svm_on_vectors import energy, whitened
 
-__all__ = ["Reduction", "check_reducible", "distinct", "function_products", "reduce_expansion"]
+__all__ = [
+    "Reduction",
+    "check_reducible",
+    "distinct",
+    "function_products",
+    "reduce_expansion",
+    "squared_errors",
+]
 
 # Steps of the search for one vector, and rows it may start from.
 MOST_MOVES, MOST_STARTS = 4, 2
@@ -286,13 +293,43 @@ def _projection(
     """The best coefficients on Z, and the squared error of each function."""
     if not len(Z):
         return np.zeros((0, A.shape[1])), squared_norms
-    factor = whitened(kernel, Z)
+    factor, u = whitened(kernel, Z), _inner_products(kernel, Z, X, A)
+    beta = solve_upper(factor, solve_transposed(factor, u))
+    return beta, _squared_errors(kernel, Z, beta, u, squared_norms)
+
+
+def _inner_products(kernel: Kernel, Z: Array, X: Any, A: Array) -> Array:
+    """<phi(z_j), Psi_t>, (n, T)."""
     prepared, u = kernel.prepare(Z), np.zeros((len(Z), A.shape[1]))
     for rows in blocks.row_blocks(len(A), 16.0 * (len(Z) + X.shape[1])):
         u += kernel.evaluate(X[rows], prepared).T @ A[rows]
-    beta = solve_upper(factor, solve_transposed(factor, u))
+    return u
+
+
+def _squared_errors(kernel: Kernel, Z: Array, beta: Array, u: Array, squared_norms: Array) -> Array:
+    """|Psi_t - sum_j beta_jt phi(z_j)|^2 from the inner products."""
     inside = (beta * (kernel(Z, Z) @ beta - 2.0 * u)).sum(axis=0)
-    return beta, np.maximum(squared_norms + inside, 0.0)
+    return np.asarray(np.maximum(squared_norms + inside, 0.0))
+
+
+def squared_errors(
+    kernel: Kernel, Z: Array, beta: Array, X: Any, A: Array, squared_norms: Array
+) -> Array:
+    """Squared errors of functions on other vectors in the feature space, (T,).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        K.
+    Z, beta : ndarray of shape (n, d), (n, T)
+        The functions on few vectors.
+    X, A : {ndarray, CSR matrix} of shape (m, d), ndarray of shape (m, T)
+        Those on many.
+    squared_norms : ndarray of shape (T,)
+        Squared norms of those.
+    """
+    u = _inner_products(kernel, Z, X, A)
+    return _squared_errors(kernel, Z, beta, u, squared_norms)
 
 
 def _move_together(
