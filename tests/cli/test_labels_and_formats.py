@@ -340,3 +340,15 @@ def test_a_preparation_that_unfolds_to_too_much_is_refused(run):
     code, _, err = run("score", "bad", "a.csv")
     assert code == 3
     assert err.startswith("bad: damaged preparation (schema.json claims 134217728 bytes")
+
+
+def test_a_label_between_integers_is_none_of_them(run):
+    write("a.csv", table((0, 1)))
+    write("b.csv", "x,y\n1,0.0\n2,0.5\n4,1\n")
+    write("c.csv", "x,y\n1,0.5\n4,1.5\n")
+    assert run("fit", "a.csv", "-t", "y", *QUICK)[0] == 0
+    code, out, err = run("score", "m", "b.csv")
+    told = "column 'y': '0.5' is not among the classes of the model ('0', '1')"
+    assert (code, err) == (0, f"note: b.csv: {told}; 1 such rows count as errors\n")
+    assert "33.33 %" in out
+    assert run("score", "m", "c.csv") == (3, "", f"c.csv: {told}, and so are all labels\n")
