@@ -183,6 +183,11 @@ def test_many_classes_that_hardly_repeat_are_told(run):
     like_numbers = [f"1,{100 + i % 25}" for i in range(50)]
     for labels, told in (
         (like_numbers, "25 classes with labels such as '1,100' ('1,100' may be 1.1 or 1100)"),
+        ([f"{i % 25 + 10} kg" for i in range(200)], "25 classes with labels such as '10 kg'"),
+        (
+            [f"{'$€'[i % 2]}{i % 24 + 10}" for i in range(200)],
+            "24 classes with labels such as '$10'",
+        ),
         ([f"name {i:03}" for i in range(60)], "60 classes with labels such as 'name 000'"),
     ):
         write("a.csv", "x;y\n" + "".join(f"{i};{label}\n" for i, label in enumerate(labels)))

@@ -51,10 +51,10 @@ from pursuit.io.tables import (
 )
 
 MOST_CATEGORIES = 40
-#: More classes are perhaps none: where labels hold no letter, and where labels are that many and
-#: more than this share of the rows.
-MANY_CLASSES, MANY_LABELS = 20, 50
-MANY_OF_THE_ROWS = 0.2
+#: More classes are perhaps none: where that share of the labels are digits, perhaps with a unit
+#: behind them, and where labels are that many and more than this share of the rows.
+MANY_CLASSES, MOSTLY = 20, 0.9
+MANY_LABELS, MANY_OF_THE_ROWS = 50, 0.2
 
 #: The types that a preparation may hold beside those of scikit-learn that skops trusts by itself.
 #: Reviewed: constructing them from stored attributes runs no code and opens nothing.
@@ -469,8 +469,8 @@ def _doubts(data: Table | Matrix, layout: Layout, column: Column) -> list[str]:
 
 def _are_many(labels: pl.Series, n_rows: int) -> bool:
     """Tell whether there are so many labels that they are perhaps no classes."""
-    like_numbers = labels.str.contains(r"^\P{L}*[0-9]\P{L}*$").all()
-    most = MANY_CLASSES if like_numbers else max(MANY_LABELS, MANY_OF_THE_ROWS * n_rows)
+    like_numbers = labels.str.contains(r"^\P{L}*[0-9]\P{L}*\pL{0,4}\.?$").mean()
+    most = MANY_CLASSES if like_numbers >= MOSTLY else max(MANY_LABELS, MANY_OF_THE_ROWS * n_rows)
     return len(labels) > most
 
 
