@@ -132,10 +132,10 @@ def save(
     >>> bool((same.decision_function(X) == model.decision_function(X)).all())
     True
     """
-    single = _check_dtype(dtype, rows)
+    _check_dtype(dtype, rows)
     encoder, tree = _encoded(model, staged)
     members, written = encoder.members, {}
-    if single:
+    if dtype == "float32":
         rows = own_vectors(model, tree, members) if rows is None else read_rows(rows)
         small = _narrowed(encoder, tree)
         written["float32"] = largest_change(model, small, rows)
@@ -183,13 +183,11 @@ def in_float32(model: BaseEstimator) -> Any:
     return _narrowed(*_encoded(model, staged=False))
 
 
-def _check_dtype(dtype: Any, rows: Any) -> bool:
-    """Tell whether to write in single precision."""
+def _check_dtype(dtype: Any, rows: Any) -> None:
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
     if rows is not None and dtype == "float64":
         raise ValueError("rows goes with dtype='float32' only.")
-    return bool(dtype == "float32")
 
 
 def _encoded(model: BaseEstimator, staged: bool) -> tuple[Encoder, Any]:

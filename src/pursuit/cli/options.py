@@ -41,14 +41,13 @@ def option(text: str, *names: str, default: Any = MISSING, **settings: Any) -> A
 
 def na_option() -> Any:
     """Return the field of the words that mean missing."""
-    return option(
-        "Word of a table that means missing, in place of NA, N/A, NaN, null and ?; with '' only "
-        "the empty cell does.",
-        "--na",
-        default=None,
-    )
+    return option(_NA, "--na", default=None)
 
 
+_NA = (
+    "Word of a table that means missing, in place of NA, N/A, NaN, null and ?; with '' only the "
+    "empty cell does."
+)
 EXISTING = {"exists": True, "dir_okay": False}
 
 

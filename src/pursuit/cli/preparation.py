@@ -469,8 +469,12 @@ def _doubts(data: Table | Matrix, layout: Layout, column: Column) -> list[str]:
 
 def _are_many(labels: pl.Series, n_rows: int) -> bool:
     """Tell whether there are so many labels that they are perhaps no classes."""
-    like_numbers = labels.str.contains(r"^\P{L}*[0-9]\P{L}*\pL{0,4}\.?$").mean()
-    most = MANY_CLASSES if like_numbers >= MOSTLY else max(MANY_LABELS, MANY_OF_THE_ROWS * n_rows)
+    n_like_numbers = int(labels.str.contains(r"^\P{L}*[0-9]\P{L}*\pL{0,4}\.?$").sum())
+    most = (
+        MANY_CLASSES
+        if n_like_numbers >= MOSTLY * len(labels)
+        else max(MANY_LABELS, MANY_OF_THE_ROWS * n_rows)
+    )
     return len(labels) > most
 
 

@@ -171,6 +171,7 @@ CLOCKS = (
     *("%H:%M:%S,%3f", "%H:%M:%S,%3f%#z"),
     *("%H:%M", "%H:%M:%S%.f", "%I:%M %p", "%I:%M:%S %p"),
 )
+_TIMES = ("", *map("".join, product(("T", " ", ", "), CLOCKS)))
 #: A day, perhaps the time of the day.
 _DATED = (
     r"^(?:[0-9]{1,2}|[0-9]{4})([-/.])[0-9]{1,2}[-/.](?:[0-9]{2}|[0-9]{4})"
@@ -194,8 +195,7 @@ def date_formats(cells: pl.Series) -> list[str]:
     there = cells.drop_nulls().unique()
     if there.is_empty() or not there.str.contains(_DATED).all():
         return []
-    clocks = ("", *map("".join, product(("T", " ", ", "), CLOCKS)))
-    return _fitting(there, map("".join, product(DAYS, clocks)), read_dates)
+    return _fitting(there, map("".join, product(DAYS, _TIMES)), read_dates)
 
 
 def read_dates(cells: pl.Series, date_format: str) -> pl.Series:

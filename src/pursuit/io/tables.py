@@ -110,11 +110,10 @@ def missing_words(given: Collection[str] | None) -> tuple[str, ...]:
 
 def missing_labels(data: Table | Matrix, target: str) -> str:
     """Say how many labels are words that were read as missing."""
-    counts = data.missing_words.get(target) if isinstance(data, Table) else None
-    if not counts:
-        return ""
+    counts = data.missing_words.get(target, {}) if isinstance(data, Table) else {}
     words = ", ".join(f"{word!r} {count} times" for word, count in counts.items())
-    return f"; {sum(counts.values())} labels were read as missing ({words}): --na '' keeps them"
+    told = f"; {sum(counts.values())} labels were read as missing ({words}): --na '' keeps them"
+    return told if counts else ""
 
 
 def read(path: str | Path, missing: Collection[str] = MISSING) -> Table | Matrix:
