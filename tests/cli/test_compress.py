@@ -117,11 +117,11 @@ def test_compress_a_pipeline_needs_a_file_of_skops(run, folder):
     code, _, errors = run("compress", "pipe.skops", "-o", "small.pursuit", "-n", 30)
     assert (code, errors.count("\n")) == (2, 1)
     assert "small.skops" in errors and not (folder / "small.pursuit").exists()
-    code, shown, _ = run("compress", "pipe.skops", "-o", "small.skops", "-n", 30)
+    code, shown, _ = run("compress", "pipe.skops", "-o", "small.SKOPS", "-n", 30)
     assert code == 0 and "vectors" in shown
-    trusted = skops.io.get_untrusted_types(file="small.skops")
+    trusted = skops.io.get_untrusted_types(file="small.SKOPS")
     assert all(name.startswith("pursuit.") for name in trusted)
-    small = skops.io.load("small.skops", trusted=trusted)
+    small = skops.io.load("small.SKOPS", trusted=trusted)
     assert small[-1].n_components_ == 30
     assert small.score(X[400:], y[400:]) > 0.8
 
@@ -151,3 +151,15 @@ def test_compress_refuses_what_it_does_not_know(run, folder):
         assert (code, shown, errors.count("\n")) == (expected, "", 1), arguments
         assert message in errors
     assert not (folder / "small.pursuit").exists()
+
+
+def test_a_class_called_na_can_be_kept(run):
+    X = np.linspace(0, 6, 40)[:, None]
+    y = np.where(X[:, 0] > 3, "NA", "EU")
+    skops.io.dump(SVC().fit(X, y), "regions.skops")
+    pl.DataFrame({"x": X[:, 0], "y": y}).write_csv("regions.csv")
+    base = ("compress", "regions.skops", "-o", "m", "-n", 5, "--data", "regions.csv", "-t", "y")
+    told = "no target; 20 labels were read as missing ('NA' 20 times): --na '' keeps them"
+    assert run(*base)[::2] == (3, f"regions.csv:22: column 'y': {told}\n")
+    code, shown, errors = run(*base, "--na", "")
+    assert (code, errors) == (0, "") and "accuracy" in shown

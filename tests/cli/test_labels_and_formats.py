@@ -183,6 +183,11 @@ def test_many_classes_that_hardly_repeat_are_told(run):
     like_numbers = [f"1,{100 + i % 25}" for i in range(50)]
     for labels, told in (
         (like_numbers, "25 classes with labels such as '1,100' ('1,100' may be 1.1 or 1100)"),
+        ([f"{i % 25 + 10} kg" for i in range(200)], "25 classes with labels such as '10 kg'"),
+        (
+            [f"{'$€'[i % 2]}{i % 24 + 10}" for i in range(200)],
+            "24 classes with labels such as '$10'",
+        ),
         ([f"name {i:03}" for i in range(60)], "60 classes with labels such as 'name 000'"),
     ):
         write("a.csv", "x;y\n" + "".join(f"{i};{label}\n" for i, label in enumerate(labels)))
@@ -269,7 +274,8 @@ def test_a_class_called_na_is_told_and_can_be_kept(run):
     assert TableModel.load("m").layout.missing == ()
     assert run("predict", "m", "a.csv", "-o", "p.csv") == (0, "", "")
     assert set(predicted()) == {"NA", "EU"}
-    assert " 0.00 %" in run("score", "m", "a.csv")[1]
+    code, out, err = run("score", "m", "a.csv")
+    assert (code, err) == (0, "") and " 0.00 %" in out
     assert run(*fit, "--na", "", "--test", "a.csv")[::2] == (0, "")
     assert run(*fit, "--na", "EU")[2].startswith("note: a.csv:5: no target; 9 such rows")
 
@@ -340,3 +346,15 @@ def test_a_preparation_that_unfolds_to_too_much_is_refused(run):
     code, _, err = run("score", "bad", "a.csv")
     assert code == 3
     assert err.startswith("bad: damaged preparation (schema.json claims 134217728 bytes")
+
+
+def test_a_label_between_integers_is_none_of_them(run):
+    write("a.csv", table((0, 1)))
+    write("b.csv", "x,y\n1,0.0\n2,0.5\n4,1\n")
+    write("c.csv", "x,y\n1,0.5\n4,1.5\n")
+    assert run("fit", "a.csv", "-t", "y", *QUICK)[0] == 0
+    code, out, err = run("score", "m", "b.csv")
+    told = "column 'y': '0.5' is not among the classes of the model ('0', '1')"
+    assert (code, err) == (0, f"note: b.csv: {told}; 1 such rows count as errors\n")
+    assert "33.33 %" in out
+    assert run("score", "m", "c.csv") == (3, "", f"c.csv: {told}, and so are all labels\n")

@@ -208,3 +208,9 @@ def test_a_year_that_lost_digits_is_none():
 def test_formats_of_nothing():
     empty = pl.Series("c", [None], dtype=pl.String)
     assert number_formats(empty) == date_formats(empty) == []
+
+
+def test_first_rows_that_do_not_tell_formats_apart():
+    cells = [f"{i:02}/{i:02}/24" for i in range(1, 13)] * 3 + ["01/31/24"]
+    assert infer_column(table_of(*cells), "c").format == "%m/%d/%y"
+    assert infer_column(table_of(*["12"] * 30, "1,5"), "c").format == "1234,5"

@@ -30,6 +30,7 @@ from pursuit.cli.options import (
     EXISTING,
     UsageFault,
     argument,
+    na_option,
     option,
     require_folder,
     rounding,
@@ -102,12 +103,7 @@ class Fit:
     )
     text: list[str] = option("Column to take as text although it looks like numbers.", default=[])
     drop: list[str] = option("Column to leave out.", default=[])
-    na: list[str] | None = option(
-        "Word of a table that means missing, in place of NA, N/A, NaN, null and ?; with '' only "
-        "the empty cell does.",
-        "--na",
-        default=None,
-    )
+    na: list[str] | None = na_option()
     scale: bool = option(
         "Bring features to a common size; leave them as they are.",
         "--scale/--no-scale",

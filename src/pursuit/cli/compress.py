@@ -11,6 +11,7 @@ from pursuit.cli.options import (
     EXISTING,
     UsageFault,
     argument,
+    na_option,
     option,
     require_folder,
     show,
@@ -46,6 +47,7 @@ class Compress:
         "with targets) to the largest margin.",
         default="none",
     )
+    na: list[str] | None = na_option()
     tol: float = option("Relative error at which fewer vectors do.", default=1e-3, min=0.0)
 
     def run(self) -> None:
@@ -56,12 +58,12 @@ class Compress:
 
         self._check()
         original = read_machine_file(self.model)
-        as_skops = self.output.suffix == ".skops"
+        as_skops = self.output.suffix.lower() == ".skops"
         if hasattr(original, "steps") and not as_skops:
             raise UsageFault(
                 f"--output: a Pipeline is written by skops; name the file {self.output.stem}.skops"
             )
-        data = self.data and tables.read(self.data)
+        data = self.data and tables.read(self.data, tables.missing_words(self.na))
         rows = rows_for(original, data, self.target) if data else Rows(None, None)
         if self.refit == "margin" and rows.y is None:
             raise UsageFault("--refit margin needs targets: --target COLUMN of a table")

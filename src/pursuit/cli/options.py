@@ -10,7 +10,16 @@ from dataclasses import MISSING, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EXISTING", "UsageFault", "argument", "option", "require_folder", "rounding", "show"]
+__all__ = [
+    "EXISTING",
+    "UsageFault",
+    "argument",
+    "na_option",
+    "option",
+    "require_folder",
+    "rounding",
+    "show",
+]
 
 
 class UsageFault(Exception):
@@ -30,6 +39,15 @@ def option(text: str, *names: str, default: Any = MISSING, **settings: Any) -> A
     return field(default=default, metadata=metadata)
 
 
+def na_option() -> Any:
+    """Return the field of the words that mean missing."""
+    return option(_NA, "--na", default=None)
+
+
+_NA = (
+    "Word of a table that means missing, in place of NA, N/A, NaN, null and ?; with '' only the "
+    "empty cell does."
+)
 EXISTING = {"exists": True, "dir_okay": False}
 
 

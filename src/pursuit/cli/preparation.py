@@ -40,13 +40,21 @@ from pursuit import model_file
 from pursuit.io.column_formats import is_number_format
 from pursuit.io.columns import BOOLEANS, Column, ambiguity, infer_column, reading, typed
 from pursuit.io.skops_file import checked_archive
-from pursuit.io.tables import FLOAT_INTEGERS, MISSING, DataError, Matrix, Table, shown
+from pursuit.io.tables import (
+    FLOAT_INTEGERS,
+    MISSING,
+    DataError,
+    Matrix,
+    Table,
+    missing_labels,
+    shown,
+)
 
 MOST_CATEGORIES = 40
-#: More classes are perhaps none: where labels hold no letter, and where labels are that many and
-#: more than this share of the rows.
-MANY_CLASSES, MANY_LABELS = 20, 50
-MANY_OF_THE_ROWS = 0.2
+#: More classes are perhaps none: where that share of the labels are digits, perhaps with a unit
+#: behind them, and where labels are that many and more than this share of the rows.
+MANY_CLASSES, MOSTLY = 20, 0.9
+MANY_LABELS, MANY_OF_THE_ROWS = 50, 0.2
 
 #: The types that a preparation may hold beside those of scikit-learn that skops trusts by itself.
 #: Reviewed: constructing them from stored attributes runs no code and opens nothing.
@@ -423,7 +431,7 @@ def _learn_labels(
     column = infer_column(table, target, as_text=as_text)
     place = f"{table.path}: column {target!r}"
     if column.kind == "empty":
-        raise DataError(f"{place}: no row has a target{_missing_labels(data, target)}")
+        raise DataError(f"{place}: no row has a target{missing_labels(data, target)}")
     if column.kind != "number":
         if task == "regression":
             told = f"{column.kind}s{_in_brackets(ambiguity(table.column(target)))}"
@@ -461,8 +469,12 @@ def _doubts(data: Table | Matrix, layout: Layout, column: Column) -> list[str]:
 
 def _are_many(labels: pl.Series, n_rows: int) -> bool:
     """Tell whether there are so many labels that they are perhaps no classes."""
-    like_numbers = labels.str.contains(r"^\P{L}*[0-9]\P{L}*$").all()
-    most = MANY_CLASSES if like_numbers else max(MANY_LABELS, MANY_OF_THE_ROWS * n_rows)
+    n_like_numbers = int(labels.str.contains(r"^\P{L}*[0-9]\P{L}*\pL{0,4}\.?$").sum())
+    most = (
+        MANY_CLASSES
+        if n_like_numbers >= MOSTLY * len(labels)
+        else max(MANY_LABELS, MANY_OF_THE_ROWS * n_rows)
+    )
     return len(labels) > most
 
 
@@ -521,7 +533,7 @@ def labelled(data: Table | Matrix, layout: Layout) -> tuple[Any, NDArray[Any], l
     kind: Literal["text", "number"] = "text" if layout.labels == "text" else "number"
     cells = typed(table, Column(layout.target, kind, layout.target_format))
     there = cells.is_not_null().to_numpy()
-    words = _missing_labels(data, layout.target)
+    words = missing_labels(data, layout.target)
     if not there.any():
         raise DataError(f"{data.path}: column {layout.target!r}: no row has a target{words}")
     if layout.labels == "integer":
@@ -537,17 +549,10 @@ def _left_out(table: Table, there: NDArray[np.bool_]) -> str:
     return f"{first}: no target; {len(absent)} such rows are left out, this is the first"
 
 
-def _missing_labels(data: Table | Matrix, target: str) -> str:
-    """Say how many labels are words that were read as missing."""
-    counts = data.missing_words.get(target) if isinstance(data, Table) else None
-    if not counts:
-        return ""
-    words = ", ".join(f"{word!r} {count} times" for word, count in counts.items())
-    return f"; {sum(counts.values())} labels were read as missing ({words}): --na '' keeps them"
-
-
 def _exact(raw: pl.Series, values: pl.Series) -> pl.Series:
     """Integers as they were read, also where a float does not hold them."""
+    if (values != values.floor()).any():
+        return values  # a label such as 1.5 is none of the model's
     exact = raw if raw.dtype.is_integer() or raw.dtype == pl.String else values
     return exact.cast(pl.Int64, strict=False).fill_null(values.cast(pl.Int64, strict=False))
 
@@ -556,4 +561,4 @@ def _values(cells: pl.Series, layout: Layout) -> NDArray[Any]:
     if layout.labels == "text":
         return np.array(cells.to_list(), dtype=str)
     values: NDArray[Any] = cells.to_numpy()
-    return values.astype(np.int64) if layout.labels == "integer" else values
+    return values.astype(np.float64) if layout.labels == "number" else values

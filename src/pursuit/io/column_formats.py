@@ -102,6 +102,7 @@ def number_formats(cells: pl.Series, faults: float = 0.0) -> list[str]:
     >>> number_formats(pl.Series(["1,234"])), number_formats(pl.Series(["red"]))
     (['1234,5', '1,234.5'], [])
     """
+    cells = cells if faults else cells.unique()
     units = _units(cells)
     if units is None:
         return []
@@ -141,7 +142,7 @@ def read_numbers(cells: pl.Series, example: str) -> pl.Series:
     """
     before, notation, after = _parts(example)
     whole = rf"^({_SIGN}){before}\s*({_SIGN})\s*({notation.pattern})\s*{after}$"
-    sign, second, digits = (cells.str.extract(whole, i) for i in (1, 2, 3))
+    sign, second, digits = cells.str.extract_groups(whole).struct.unnest()
     sign = (sign + second).str.replace("\u2212", "-", literal=True)
     return (sign + notation.plain(digits)).cast(pl.Float64, strict=False).alias(cells.name)
 
@@ -170,6 +171,7 @@ CLOCKS = (
     *("%H:%M:%S,%3f", "%H:%M:%S,%3f%#z"),
     *("%H:%M", "%H:%M:%S%.f", "%I:%M %p", "%I:%M:%S %p"),
 )
+_TIMES = ("", *map("".join, product(("T", " ", ", "), CLOCKS)))
 #: A day, perhaps the time of the day.
 _DATED = (
     r"^(?:[0-9]{1,2}|[0-9]{4})([-/.])[0-9]{1,2}[-/.](?:[0-9]{2}|[0-9]{4})"
@@ -190,12 +192,10 @@ def date_formats(cells: pl.Series) -> list[str]:
     >>> date_formats(pl.Series(["01/02/24", None]))
     ['%m/%d/%y', '%d/%m/%y']
     """
-    there = cells.drop_nulls()
+    there = cells.drop_nulls().unique()
     if there.is_empty() or not there.str.contains(_DATED).all():
         return []
-    clocks = ("", *map("".join, product(("T", " ", ", "), CLOCKS)))
-    formats = map("".join, product(DAYS, clocks))
-    return _fitting(cells, _fitting(there.head(_FIRST), formats, read_dates), read_dates)
+    return _fitting(there, map("".join, product(DAYS, _TIMES)), read_dates)
 
 
 def read_dates(cells: pl.Series, date_format: str) -> pl.Series:
@@ -236,7 +236,10 @@ def _fitting(
 ) -> list[str]:
     """Return the formats under which the cells have values, one for each set of values."""
     found: dict[str, pl.Series] = {}
+    first = cells.drop_nulls().head(_FIRST)
     for text in formats:
+        if not faults and reader(first, text).has_nulls():
+            continue
         values = reader(cells, text)
         n_faults, there = values.null_count() - cells.null_count(), cells.count()
         if n_faults <= faults * there and not any(map(values.equals, found.values())):

@@ -168,8 +168,7 @@ def _skrub_format(cells: pl.Series) -> str | None:
     except ValueError:  # skrub rejects the column
         return None
     found: str = parser.format_.replace(".%f", "%.f")
-    there = "%Y" in found and "%d" in found and not len(_faults(cells, read_dates(cells, found)))
-    return found if there else None
+    return found if "%Y" in found and "%d" in found else None
 
 
 def typed(table: Table, column: Column) -> pl.Series:

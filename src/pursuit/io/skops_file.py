@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 
 from pursuit.io.columns import Column, number_column, typed
 from pursuit.io.files import check_claims, replacing, unfold
-from pursuit.io.tables import DataError, Matrix, Table
+from pursuit.io.tables import DataError, Matrix, Table, missing_labels
 from pursuit.io.tree import ModelFileError
 
 __all__ = [
@@ -145,7 +145,8 @@ def _targets(estimator: Any, table: Table, target: str) -> NDArray[Any]:
     cells = typed(table, Column(target, "text") if text else number_column(table, target))
     absent = np.flatnonzero(cells.is_null().to_numpy())
     if len(absent):
-        raise DataError(f"{table.where(int(absent[0]))}: column {target!r}: no target")
+        place = f"{table.where(int(absent[0]))}: column {target!r}"
+        raise DataError(f"{place}: no target{missing_labels(table, target)}")
     if classes.dtype.kind == "b":
         return np.array([cell.lower() in ("true", "1") for cell in cells.to_list()])
     return np.array(cells.to_list(), dtype=object) if text else np.asarray(cells.to_numpy())

@@ -108,6 +108,14 @@ def missing_words(given: Collection[str] | None) -> tuple[str, ...]:
     return MISSING if not given else tuple(word for word in given if word.strip())
 
 
+def missing_labels(data: Table | Matrix, target: str) -> str:
+    """Say how many labels are words that were read as missing."""
+    counts = data.missing_words.get(target, {}) if isinstance(data, Table) else {}
+    words = ", ".join(f"{word!r} {count} times" for word, count in counts.items())
+    told = f"; {sum(counts.values())} labels were read as missing ({words}): --na '' keeps them"
+    return told if counts else ""
+
+
 def read(path: str | Path, missing: Collection[str] = MISSING) -> Table | Matrix:
     """Read a table or a matrix.
 
