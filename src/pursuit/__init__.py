@@ -19,6 +19,7 @@ from pursuit.density.parzen import (
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.displays.density import DensityDisplay
+from pursuit.displays.frontier import FrontierDisplay
 from pursuit.displays.images import VectorImageDisplay
 from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitClassifier,
@@ -28,6 +29,7 @@ from pursuit.matching_pursuit.estimators import (
 )
 from pursuit.model_file import ModelFileError, load, save
 from pursuit.moving_vectors.estimators import SparseKernelClassifier, SparseKernelRegressor
+from pursuit.moving_vectors.frontier import Frontier, frontier
 from pursuit.moving_vectors.kernel_metric import KernelMetric
 from pursuit.moving_vectors.one_class import SparseOneClass
 from pursuit.neighbors.classifiers import (
@@ -59,6 +61,8 @@ __all__ = [
     "ConvexNetworkClassifier",
     "DensityClassifier",
     "DensityDisplay",
+    "Frontier",
+    "FrontierDisplay",
     "GreedyNystroem",
     "HyperplaneKNeighborsClassifier",
     "KernelCentroidClassifier",
@@ -91,6 +95,7 @@ __all__ = [
     "compress",
     "dictionary",
     "displays",
+    "frontier",
     "kernels",
     "load",
     "losses",
