@@ -19,6 +19,7 @@ from pursuit.density.parzen import (
 from pursuit.dictionary import OrientedGaussians
 from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.displays.density import DensityDisplay
+from pursuit.displays.frontier import FrontierDisplay
 from pursuit.displays.images import VectorImageDisplay
 from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitClassifier,
@@ -32,6 +33,7 @@ from pursuit.moving_vectors.cross_validation import (
     SparseKernelRegressorCV,
 )
 from pursuit.moving_vectors.estimators import SparseKernelClassifier, SparseKernelRegressor
+from pursuit.moving_vectors.frontier import Frontier, frontier
 from pursuit.moving_vectors.kernel_metric import KernelMetric
 from pursuit.moving_vectors.one_class import SparseOneClass
 from pursuit.neighbors.classifiers import (
@@ -63,6 +65,8 @@ __all__ = [
     "ConvexNetworkClassifier",
     "DensityClassifier",
     "DensityDisplay",
+    "Frontier",
+    "FrontierDisplay",
     "GreedyNystroem",
     "HyperplaneKNeighborsClassifier",
     "KernelCentroidClassifier",
@@ -97,6 +101,7 @@ __all__ = [
     "compress",
     "dictionary",
     "displays",
+    "frontier",
     "kernels",
     "load",
     "losses",

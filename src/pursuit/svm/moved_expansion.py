@@ -192,32 +192,34 @@ def drawn_rows(X: Array, n: int, rng: Any) -> Array:
 
 
 def _known(model: KernelModel, own: Array, samples: Samples | None, rng: Any) -> Samples:
-    """Rows that are given, the machine's vectors, and drawn rows, with the values there (step 1).
-
-    Equal ones count as one, with their weights summed; a vector weighs as much as a mean row.
-    """
-    given = Samples(model.vectors, own + model.intercept, np.ones(len(own)))
+    """Given rows, the machine's vectors and drawn rows, with the values there (step 1)."""
+    known = Samples(model.vectors, own + model.intercept, np.ones(len(own)))
+    n_drawn = max(MANY_ROWS, DRAWN_A_VECTOR * len(own))
     if samples is not None:
-        share = samples.weights.sum() / len(equal_rows(samples.X)[0])
-        X = _stacked(samples.X, model.vectors)
-        weights = np.concatenate([samples.weights, share * given.weights])
-        given = Samples(X, np.vstack([samples.Y, given.Y]), weights)
-    X, weights, places = distinct_rows(given.X, given.weights)
-    Y = np.empty((len(weights), own.shape[1]))
-    Y[places] = given.Y
-    n_drawn = MANY_ROWS - len(weights)
-    if samples is None:
-        n_drawn = max(MANY_ROWS, DRAWN_A_VECTOR * len(own))
-    if sparse.issparse(X):
-        if samples is None:
-            raise ValueError("refit='move' needs X where the machine's vectors are sparse")
-        n_drawn = 0
-    if n_drawn <= 0:
-        return Samples(X, Y, weights)
-    drawn = drawn_rows(X, n_drawn, rng)
-    share = DRAWN_WEIGHT * float(weights.mean())
-    weights = np.concatenate([weights, np.full(n_drawn, share)])
-    return Samples(np.vstack([X, drawn]), np.vstack([Y, model.functions(drawn)]), weights)
+        known = _united(samples, known)
+        n_drawn = MANY_ROWS - len(known.weights)
+    elif sparse.issparse(model.vectors):
+        raise ValueError("refit='move' needs X where the machine's vectors are sparse")
+    if n_drawn <= 0 or sparse.issparse(known.X):
+        return known
+    return _with_drawn(known, model, drawn_rows(known.X, n_drawn, rng))
+
+
+def _united(samples: Samples, own: Samples) -> Samples:
+    """Rows and the machine's vectors, which weigh as a mean row; equal ones are one row."""
+    share = samples.weights.sum() / len(equal_rows(samples.X)[0])
+    weights = np.concatenate([samples.weights, share * own.weights])
+    X, weights, places = distinct_rows(_stacked(samples.X, own.X), weights)
+    Y = np.empty((len(weights), own.Y.shape[1]))
+    Y[places] = np.vstack([samples.Y, own.Y])
+    return Samples(X, Y, weights)
+
+
+def _with_drawn(known: Samples, model: KernelModel, drawn: Array) -> Samples:
+    """The rows and drawn ones, which weigh less."""
+    share = np.full(len(drawn), DRAWN_WEIGHT * float(known.weights.mean()))
+    Y = np.vstack([known.Y, model.functions(drawn)])
+    return Samples(np.vstack([known.X, drawn]), Y, np.concatenate([known.weights, share]))
 
 
 def _stacked(X: Any, Z: Any) -> Any:
@@ -285,17 +287,20 @@ class _Search:
 
 def _axes(table: Table) -> Array | None:
     """Principal axes that hold nearly all variance, if they are few."""
-    n, d = table.shape
-    rows = table.block(np.arange(0, n, max(1, n // AXES_ROWS))).astype(np.float64)
-    solver = "covariance_eigh" if d <= len(rows) else "full"
-    axes = PCA(REDUCED_VARIANCE, svd_solver=solver).fit(rows).components_.T
+    few, d = _few(table), table.shape[1]
+    solver = "covariance_eigh" if d <= len(few) else "full"
+    axes = PCA(REDUCED_VARIANCE, svd_solver=solver).fit(few).components_.T
     return np.ascontiguousarray(axes) if 2 * axes.shape[1] <= d else None
+
+
+def _few(table: Table) -> Array:
+    """Some rows, from which deviations are found."""
+    n = table.shape[0]
+    return table.block(np.arange(0, n, max(1, n // AXES_ROWS))).astype(np.float64)
 
 
 def _descend(problem: Problem, place: Place, max_iter: int, rng: Any) -> Descent:
     """L-BFGS, the rows' deviation as its unit."""
-    n = problem.table.shape[0]
-    few = problem.table.block(np.arange(0, n, max(1, n // AXES_ROWS))).astype(np.float64)
-    unit = float(np.sqrt(few.var(axis=0).mean())) or 1.0
+    unit = float(np.sqrt(_few(problem.table).var(axis=0).mean())) or 1.0
     place = place._replace(Z=parted(place.Z, APART * unit, rng))
     return descend(problem, place, unit, max_iter=max_iter, tol=FALL)
