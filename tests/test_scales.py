@@ -24,7 +24,9 @@ from pursuit import (
     ManifoldParzenDensityCV,
     NadarayaWatsonRegressor,
     ParzenDensity,
+    SparseKernelClassifierCV,
     SparseKernelRegressor,
+    SparseKernelRegressorCV,
 )
 
 N, D = 24, 3
@@ -33,6 +35,8 @@ UNITS = {
     HyperplaneKNeighborsClassifier: {"alpha": 2},
     KernelMatchingPursuitClassifierCV: {"gammas": -2},
     KernelMatchingPursuitRegressorCV: {"gammas": -2},
+    SparseKernelClassifierCV: {"gammas": -2},
+    SparseKernelRegressorCV: {"gammas": -2},
     LocalGaussianDensity: {"noise_variance": 2},
     ManifoldParzenDensity: {"noise_variance": 2},
     NadarayaWatsonRegressor: {"bandwidth": 1},

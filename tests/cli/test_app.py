@@ -133,13 +133,37 @@ def test_fit_reports_the_error_beside_the_baseline_and_the_cost(fitted):
 
 def test_gamma_and_size_are_chosen_when_not_given(run):
     write("houses.csv", houses())
-    code, out, err = run("fit", "houses.csv", "--target", "price", "--output", "m.pursuit")
-    assert (code, err) == (0, "")
-    error, baseline = re.search(r"root mean squared error +([0-9.]+) +([0-9.]+)", out).groups()
-    assert float(error) < 0.2 * float(baseline)
-    model = pursuit.load("m.pursuit")
-    assert type(model).__name__ == "KernelMatchingPursuitRegressorCV"
-    assert 1 < model.n_components_ < 100
+    fit = ("fit", "houses.csv", "--target", "price", "--output", "m.pursuit")
+    for options, kind in (
+        ((), "SparseKernelRegressor"),
+        (("--method", "moving", "--price", "100"), "SparseKernelRegressor"),
+        (("--method", "selected"), "KernelMatchingPursuitRegressorCV"),
+    ):
+        code, out, err = run(*fit, *options)
+        assert (code, err) == (0, "")
+        error, baseline = re.search(r"root mean squared error +([0-9.]+) +([0-9.]+)", out).groups()
+        assert float(error) < 0.2 * float(baseline)
+        model = pursuit.load("m.pursuit")
+        assert type(model).__name__ == kind
+        assert 1 < model.n_components_ < 100
+        assert not options or "--price" not in options or model.C == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--alpha", "1"), "--alpha goes with --method selected only"),
+        (("--staged",), "--staged goes with --method selected only"),
+        (("--kernel", "sigmoid"), "--kernel sigmoid goes with --method selected only"),
+        (("--method", "selected", "--price", "3"), "--price goes with --method moving only"),
+    ],
+)
+def test_options_of_one_method(options, message, run):
+    write("houses.csv", houses())
+    given = options if "--method" in options else ("--method", "moving", *options)
+    code, _, err = run("fit", "houses.csv", "--target", "price", "--output", "m", *given)
+    assert (code, err) == (cli.EXIT_USAGE, f"{message}\n")
+    assert not os.path.exists("m")
 
 
 def test_predict_in_a_fresh_process_equals_the_fitting_process(fitted, run):
@@ -187,7 +211,7 @@ def test_the_same_seed_gives_the_same_file(run):
 def test_staged_keeps_the_smaller_models(run):
     write("houses.csv", houses())
     common = ("fit", "houses.csv", "--target", "price", *QUICK)
-    run(*common, "--output", "small")
+    run(*common, "--output", "small", "--method", "selected")
     run(*common, "--output", "staged", "--staged")
     assert pursuit.load("staged").truncate(3).n_components_ == 3
     with pytest.raises(ValueError, match="staged=False"):
@@ -291,6 +315,7 @@ def test_a_loss_for_numbers_takes_counts_as_numbers_and_measures_by_itself(run, 
 def test_a_loss_for_classes_and_its_ridge(run):
     write("a.csv", people(60))
     options = ("--target", "income", "--output", "m", "--loss", "log_loss", *QUICK)
+    options += ("--method", "selected")
     code, out, _ = run("fit", "a.csv", *options)
     assert (code, bool(re.search(r"error +[0-9.]+ %", out))) == (0, True)
     assert re.search(r"loss +LogLoss\(\)", out)
@@ -401,7 +426,8 @@ def test_notes_go_to_standard_error(run):
 
 def test_warnings_become_notes(run):
     write("a.csv", "x,y\n" + "".join(f"{i % 4},{i}\n" for i in range(40)))
-    code, _, err = run("fit", "a.csv", "--target", "y", "--output", "m", *QUICK)
+    options = ("--method", "selected", *QUICK)
+    code, _, err = run("fit", "a.csv", "--target", "y", "--output", "m", *options)
     assert code == 0
     assert re.fullmatch(r"note: n_components=8, but the path ended after \d steps: .*\n", err)
 

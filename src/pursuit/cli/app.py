@@ -65,7 +65,8 @@ LossName: TypeAlias = Literal[
 class Fit:
     """Fit a model to a file and write it.
 
-    The kernel's gamma and the number of vectors are chosen by cross-validation unless given.
+    The kernel's gamma and C of vectors that move, or the number of vectors that are selected, are
+    chosen by cross-validation unless given.
     """
 
     data: Path = argument("CSV, TSV, Parquet, NPZ (X, y) or LIBSVM text.", **EXISTING)
@@ -74,7 +75,16 @@ class Fit:
     n_components: int | None = option(
         "Number of vectors.", "--n-components", "-n", default=None, min=1
     )
+    method: Literal["moving", "selected"] | None = option(
+        "moving: so many vectors that move; selected: vectors among the rows, as many as "
+        "cross-validation likes best. By default moving, unless --alpha, --n-candidates, --staged, "
+        "the loss or the kernel asks for selected ones.",
+        default=None,
+    )
     gamma: float | None = option("Width of the kernel: its gamma.", default=None, min=1e-300)
+    price: float | None = option(
+        "With --method moving: C, the price of the loss of a row.", default=None, min=1e-300
+    )
     task: Literal["auto", "classification", "regression"] = option(
         "auto: classification if the target is text or a few distinct whole numbers.",
         default="auto",
@@ -135,7 +145,9 @@ class Fit:
             self._check_labels(test, y, layout)
         table_fit.check_targets(data, y, layout, loss)
         given = (self.n_components, self.gamma, self.kernel, self.alpha, self.n_candidates)
-        settings = table_fit.Settings(layout.task, *given, self.seed, loss, self.float32)
+        settings = table_fit.Settings(
+            layout.task, *given, self.seed, loss, self.float32, self._method(), self.price
+        )
         with _tracking() as track:
             model, X, notes = table_fit.fit(data, y, layout, settings, track)
             written = replace(model, estimator=settings.as_written(model.estimator))
@@ -150,6 +162,24 @@ class Fit:
         model.save(self.output, staged=self.staged, **single)
         _say(notes)
         _report(written, "test rows" if test else "rows held out", error, X, self.output)
+
+    def _method(self) -> Any:
+        """Return the method given, or the one that goes with the other options."""
+        from pursuit.cli.model_selection import SELECTED_KERNELS, SELECTED_LOSSES
+
+        asked = {
+            "--alpha": self.alpha is not None,
+            "--n-candidates": self.n_candidates is not None,
+            "--staged": self.staged,
+            f"--loss {self.loss}": self.loss in SELECTED_LOSSES,
+            f"--kernel {self.kernel}": self.kernel in SELECTED_KERNELS,
+        }
+        selected = next((name for name, given in asked.items() if given), None)
+        if selected and self.method == "moving":
+            raise UsageFault(f"{selected} goes with --method selected only")
+        if self.price is not None and (selected or self.method == "selected"):
+            raise UsageFault("--price goes with --method moving only")
+        return self.method or ("selected" if selected else "moving")
 
     def _check_labels(self, test: Any, y: Any, layout: Any) -> None:
         """Refuse a test file all of whose labels the training rows lack."""

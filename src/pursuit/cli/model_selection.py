@@ -1,14 +1,18 @@
 """From features to a model: kernel width and budget by cross-validation, and how good it is.
 
-`search` chooses the kernel's gamma and the number of vectors by the exact cross-validated path of
-`KernelMatchingPursuitClassifierCV` and its regression twin, one gamma at a time, so that a caller
-can show progress. The work stays bounded on large files. A Gram matrix costs the square of the
-number of candidates for each row, so the candidates are at most `MOST_CANDIDATES` random rows; of
-more than `MANY_ROWS`, `CANDIDATES_OF_MANY`. Gamma is chosen with at most `SEARCH_CANDIDATES`
-candidates, and on more than `SEARCH_ROWS` rows on that many random ones; the number of vectors is
-then chosen on all rows. Under a loss other than squared error the vectors are chosen by squared
-error, and all coefficients are fitted under the loss after every `REFIT_EVERY` of them: passes over
-the candidates and re-fits are what such a path costs.
+Vectors that move: `search` chooses gamma and C by `SparseKernelClassifierCV` and its regression
+twin, of more than `SEARCH_ROWS` rows on that many random ones, and fits a number of vectors that is
+given, or `MOVED_VECTORS`.
+
+Selected vectors: it chooses the kernel's gamma and the number of vectors by the exact
+cross-validated path of `KernelMatchingPursuitClassifierCV` and its twin, one gamma at a time, so
+that a caller can show progress. The work stays bounded on large files. A Gram matrix costs the
+square of the number of candidates for each row, so the candidates are at most `MOST_CANDIDATES`
+random rows; of more than `MANY_ROWS`, `CANDIDATES_OF_MANY`. Gamma is chosen with at most
+`SEARCH_CANDIDATES` candidates, and on more than `SEARCH_ROWS` rows on that many random ones; the
+number of vectors is then chosen on all rows. Under a loss other than squared error the vectors are
+chosen by squared error, and all coefficients are fitted under the loss after every `REFIT_EVERY` of
+them: passes over the candidates and re-fits are what such a path costs.
 
 A model is measured by what its loss asks for, beside the best constant in that respect:
 
@@ -29,7 +33,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,16 +53,24 @@ from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitRegressorCV,
 )
 from pursuit.model_file import in_float32
+from pursuit.moving_vectors.cross_validation import (
+    SparseKernelClassifierCV,
+    SparseKernelRegressorCV,
+)
+from pursuit.moving_vectors.estimators import SparseKernelClassifier, SparseKernelRegressor
 
 SEARCH_ROWS = 10_000
 SEARCH_CANDIDATES = 1_000
 MOST_CANDIDATES = 2_000
 MANY_ROWS, CANDIDATES_OF_MANY = 100_000, 1_000
 MOST_VECTORS = 200
-FOLDS = 5
+MOVED_VECTORS = 50
+FOLDS, MOVED_FOLDS = 5, 3
 REFIT_EVERY = 10
 TIMING_SECONDS = 0.3
 
+#: What only selected vectors have: losses that are not convex, and a kernel that is indefinite.
+SELECTED_LOSSES, SELECTED_KERNELS = ("doom2", "squared_error_tanh"), ("sigmoid",)
 KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
 
 #: Walks through items and shows under a label how far it is, like ``rich.progress.track``.
@@ -72,6 +84,8 @@ _CROSS_VALIDATED = {
     "classification": KernelMatchingPursuitClassifierCV,
     "regression": KernelMatchingPursuitRegressorCV,
 }
+_MOVED = {"classification": SparseKernelClassifier, "regression": SparseKernelRegressor}
+_MOVED_CV = {"classification": SparseKernelClassifierCV, "regression": SparseKernelRegressorCV}
 
 
 class Yardstick(NamedTuple):
@@ -105,6 +119,8 @@ class Settings:
     seed: int = 0
     loss: Loss | str = "squared_error"
     float32: bool = False
+    method: Literal["moving", "selected"] = "selected"
+    C: float | None = None
 
     def as_written(self, model: Any) -> Any:
         """Return a fitted estimator as a file will hold it."""
@@ -112,6 +128,8 @@ class Settings:
 
     def estimator(self, n_rows: int, gamma: float | str, n_components: int) -> Any:
         """Return the plain estimator, not fitted."""
+        if self.method == "moving":
+            return _MOVED[self.task](n_components, gamma=gamma, C=self.C or 10.0, **self._moved)
         return _PLAIN[self.task](n_components, gamma=gamma, **self._shared(n_rows))
 
     def cross_validated(self, n_rows: int, gamma: float | str, splitter: Any) -> Any:
@@ -119,6 +137,20 @@ class Settings:
         budget = min(self.n_components or MOST_VECTORS, n_rows)
         shared = self._shared(n_rows)
         return _CROSS_VALIDATED[self.task](budget, gamma=gamma, cv=splitter, **shared)
+
+    @property
+    def _moved(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "loss": self.loss, "random_state": self.seed}
+
+    def moved_search(self, n_components: int, splitter: Any) -> Any:
+        """Return the estimator that chooses what is not given of gamma and C, not fitted."""
+        gammas, Cs = ([given] if given else None for given in (self.gamma, self.C))
+        options = self._moved | {"gammas": gammas, "Cs": Cs, "cv": splitter}
+        return _MOVED_CV[self.task](n_components, scoring=self._score, **options)
+
+    def _score(self, model: Any, X: Features, y: NDArray[Any]) -> float:
+        """What cross-validation holds against held-out rows: the error that is shown, negative."""
+        return -yardstick(self.task, model).error(y, model.predict(X))
 
     def _shared(self, n_rows: int) -> dict[str, Any]:
         bound = MOST_CANDIDATES if n_rows <= MANY_ROWS else CANDIDATES_OF_MANY
@@ -206,6 +238,8 @@ def search(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> tu
     notes : list of str
         What was done that a user may not expect.
     """
+    if settings.method == "moving":
+        return _moved(X, y, settings, track)
     n_rows, notes = len(y), []
     splitter = folds(y, settings)
     gamma: float | str = settings.gamma or "scale"
@@ -232,6 +266,37 @@ def search(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> tu
     return model, notes
 
 
+def _moved(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> tuple[Any, list[str]]:
+    """Choose gamma and C of vectors that move, and fit."""
+    n_rows, notes = len(y), []
+    budget = min(settings.n_components or MOVED_VECTORS, n_rows)
+    gamma: float | str = settings.gamma or "scale"
+    if folds(y, settings) is None:
+        notes.append("too few rows to cross-validate: gamma and C are defaults")
+    elif settings.gamma is None or settings.C is None:
+        if n_rows > SEARCH_ROWS:
+            notes.append(f"gamma and C were chosen on {SEARCH_ROWS} of the {n_rows} rows")
+        for _ in track([0], "choosing gamma and C"):
+            best = _best_of_moved(X, y, settings, budget)
+        gamma, settings = best["gamma"], replace(settings, C=best["C"])
+    model = settings.estimator(n_rows, gamma, budget)
+    for _ in track([0], f"fitting {n_rows} rows"):
+        model.fit(X, y)
+    return model, notes
+
+
+def _best_of_moved(X: Features, y: NDArray[Any], settings: Settings, budget: int) -> dict[str, Any]:
+    """Return the best gamma and C by cross-validation on at most `SEARCH_ROWS` rows."""
+    if len(y) > SEARCH_ROWS:
+        rows = some_rows(len(y), settings.seed)
+        X, y = X[rows], y[rows]
+    search = settings.moved_search(min(budget, len(y)), folds(y, settings, MOVED_FOLDS))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        best: dict[str, Any] = search.fit(X, y).best_params_
+    return best
+
+
 def _best_gamma(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> float:
     """Return the gamma with the lowest cross-validated loss, at the given size or at any."""
     if len(y) > SEARCH_ROWS:
@@ -250,15 +315,15 @@ def _best_gamma(X: Features, y: NDArray[Any], settings: Settings, track: Track) 
     return best
 
 
-def folds(y: NDArray[Any], settings: Settings) -> Any:
+def folds(y: NDArray[Any], settings: Settings, most: int = FOLDS) -> Any:
     """Return the splitter for cross-validation, or None if there are too few rows.
 
     Every training part holds two classes: the two largest have a row in it.
     """
     if settings.task == "regression":
-        n_folds = min(FOLDS, len(y))
+        n_folds = min(most, len(y))
         return KFold(n_folds, shuffle=True, random_state=settings.seed) if n_folds > 2 else None
-    n_folds = min(FOLDS, int(np.sort(np.unique(y, return_counts=True)[1])[-2]))
+    n_folds = min(most, int(np.sort(np.unique(y, return_counts=True)[1])[-2]))
     if n_folds < 2:
         return None
     return StratifiedKFold(n_folds, shuffle=True, random_state=settings.seed)
@@ -282,6 +347,7 @@ def held_out_error(
         return None
     fitted = model.estimator
     gamma = getattr(fitted.kernel_, "gamma", "scale")
+    settings = replace(settings, C=getattr(fitted, "C", None))
     predicted = []
     for train, test in track(splits, "measuring the error"):
         n_components = max(1, min(fitted.n_components_, len(train)))

@@ -192,6 +192,9 @@ class _Newton:
         """Steps until Newton's decrement is below `tol` times J."""
         outputs = self.outputs(self.point)
         J, chords = self.objective(self.point, outputs), self.cold
+        nothing = self.objective(np.zeros_like(self.point), np.zeros_like(outputs))
+        if not J <= nothing:  # the start is of no use here
+            self.point, outputs, J = np.zeros_like(self.point), np.zeros_like(outputs), nothing
         for _ in range(MOST_STEPS):
             slope = self.slope(outputs)
             product, diagonal = self._curvature(outputs, chords)
@@ -231,9 +234,10 @@ class _Newton:
 
     def objective(self, point: Array, F: Array) -> float:
         """J."""
-        losses = self.loss.value(self.Y, F).reshape(len(F), -1)
         penalty = 0.5 * float((point[:-1] * (self.gram @ point[:-1])).sum())
-        return penalty + float(self.weights @ losses.sum(axis=1))
+        with np.errstate(over="ignore", invalid="ignore"):  # of a step that is too long
+            losses = self.loss.value(self.Y, F).reshape(len(F), -1)
+            return penalty + float(self.weights @ losses.sum(axis=1))
 
     def slope(self, F: Array) -> Array:
         """dJ/dB over dJ/db."""
