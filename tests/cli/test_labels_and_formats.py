@@ -235,6 +235,7 @@ def test_columns_are_read_again_as_the_fit_read_them(run):
         "note: own.csv: column 'b': read as numbers written like '1234.5 %'",
         "note: own.csv: column 'c': read as dates written %m/%d/%Y %I:%M %p",
     ]
+    assert "number (1234.5 %)" in run("info", "m")[1]
     model = TableModel.load("m")
     assert model.layout.task == "regression"
     of_own, of_plain = (model.features(read(name)) for name in ("own.csv", "plain.parquet"))

@@ -132,7 +132,7 @@ def test_every_notation_reads_its_own_example():
             written = f"{before}{example}{after}"
             assert is_number_format(written)
             assert read_numbers(pl.Series([written]), written).to_list() == [1234.5]
-    assert not any(map(is_number_format, (None, "boolean", "%Y-%m-%d")))
+    assert not any(map(is_number_format, (None, "boolean", "%Y-%m-%d", "1x234.5")))
     with pytest.raises(ValueError, match="not an example"):
         read_numbers(pl.Series(["1"]), "boolean")
 

@@ -64,7 +64,9 @@ class Info:
             return []
         layout = stored_layout(self.model, load_attachments(self.model))
         rows = [("target", f"{layout.target} ({layout.task})")]
-        rows += [(f"column {column.name}", column.kind) for column in layout.columns]
+        for column in layout.columns:
+            written = f" ({column.format})" if column.format else ""
+            rows.append((f"column {column.name}", column.kind + written))
         return rows + [(f"column {name}", "left out") for name in layout.left_out]
 
     def _path(self, model: Any) -> tuple[list[str], list[tuple[Any, ...]]]:

@@ -6,7 +6,7 @@ and `read_numbers` reads nothing but what is written so: a decimal point in a co
 commas has no value. The number is the one that is written: ``12 %`` is 12.
 
 A date is written as strftime tells it. `date_formats` has those of `DAYS` and `CLOCKS`, what skrub
-finds by itself comes first (`pursuit.io.tables`).
+finds by itself comes first (`pursuit.io.columns`).
 
 A format fits if every cell that is there has a value. Formats that give the same values are one;
 more than one left means that the column is ambiguous, as ``1,234`` is, or ``01/02/24``.
@@ -80,7 +80,8 @@ _WITH_POINT = (
 _SIGN = "[+\u2212-]?"
 _NUMBER = rf"[0-9.,'\u2019{_BLANKS}]*[0-9][.,]?(?:[eE][+-]?[0-9]+)?"
 _AFFIXED = rf"^{_SIGN}({UNIT})?\s*{_SIGN}\s*{_NUMBER}\s*({UNIT})?$"
-_EXAMPLE = re.compile(rf"({UNIT})?\s*(1.?234.5)\s*({UNIT})?".replace(r"\p{Sc}", r"[^\w\s]"))
+_NAMES = "|".join(map(re.escape, NOTATIONS))
+_EXAMPLE = re.compile(rf"({UNIT})?\s*({_NAMES})\s*({UNIT})?".replace(r"\p{Sc}", r"[^\w\s]"))
 
 
 def number_formats(cells: pl.Series, faults: float = 0.0) -> list[str]:
