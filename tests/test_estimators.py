@@ -71,6 +71,7 @@ ESTIMATORS = [
     CompressedClassifier(SVC(C=10), 5, refit="margin"),
     CompressedRegressor(KernelRidge(kernel="rbf"), 5, refit="least_squares"),
     CompressedOutlierDetector(n_components=5),
+    CompressedOutlierDetector(n_components=5, refit=None),
     HyperplaneKNeighborsClassifier(),
     HyperplaneKNeighborsClassifier(6, alpha=0.1, n_components=1),
     ConvexKNeighborsClassifier(),
