@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 from pursuit import CompressedClassifier, CompressedRegressor, compress, load, save
 from pursuit._validation import Samples
 from pursuit.kernels import RBF
-from pursuit.svm import moved_expansion
+from pursuit.svm import compression, moved_expansion
 from pursuit.svm.from_sklearn import KernelModel, read_kernel_model
 from pursuit.svm.moved_expansion import drawn_rows, move_expansion
 
@@ -91,6 +91,14 @@ def test_auto_moves_gaussians_where_there_are_rows(moons):
     cubic = SVC(kernel="poly", C=10.0).fit(X - 10.0, y)
     kept = [compress(cubic, 3, X - 10.0, refit=refit).dual_coef_ for refit in ("auto", None)]
     assert_array_equal(*kept)
+
+
+def test_auto_moves_no_more_coordinates_than_memory_bears(moons, monkeypatch):
+    svc, X, _, _ = moons
+    monkeypatch.setattr(compression, "MOST_MOVED", 15)
+    seven, eight = (compress(svc, n, X) for n in (7, 8))
+    assert_array_equal(seven.dual_coef_, compress(svc, 7, X, refit="move").dual_coef_)
+    assert_array_equal(eight.dual_coef_, compress(svc, 8, X, refit=None).dual_coef_)
 
 
 def test_order_and_repetition_of_rows_do_not_matter(moons):
@@ -223,6 +231,7 @@ def test_large_problems_move_on_the_principal_axes_in_single_precision(rng, monk
 
     monkeypatch.setattr(moved_expansion, "descend", seen)
     reduced = compress(svc, 25, X)
+    assert 50 < reduced.n_iter_ <= 100
     assert ranks == [(3, "float32"), (12, "float32")]
     assert change(reduced, svc, X) < 1.5 * change(whole, svc, X)
 

@@ -45,6 +45,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.decomposition import PCA
+from sklearn.utils.extmath import row_norms
 
 from pursuit._typing import Array
 from pursuit._validation import Samples
@@ -74,8 +75,10 @@ N_DRAWS, CHEAP = 2, 1e6
 # Relative fall of W an iteration at which the descent ends.
 FALL = 1e-4
 # Where n N d is above the last number, this share of the iterations takes place on the principal
-# axes that hold this share of the variance, found from so many rows.
-REDUCED_SHARE, REDUCED_VARIANCE, AXES_ROWS, REDUCED_WORK = 0.75, 0.97, 3000, 1e8
+# axes that hold this share of the variance.
+REDUCED_SHARE, REDUCED_VARIANCE, REDUCED_WORK = 0.75, 0.97, 1e8
+# They are found from so many rows, fewer where these have more numbers in all.
+AXES_ROWS, LEAST_ROWS, AXES_ENTRIES = 3000, 100, 10_000_000
 # Above this n N d products are in float32, if gamma |u|^2 is below the second number.
 SINGLE_WORK, LARGEST_EXPONENT = 1e7, 1e3
 # Vectors at one place are moved apart by so many standard deviations of the rows.
@@ -266,9 +269,11 @@ class _Search:
         n_reduced = 0 if axes is None else round(REDUCED_SHARE * max_iter)
         if axes is not None and n_reduced:
             low = self.problem._replace(table=self.problem.table.mapped(axes))
-            found = _descend(low, Place(self.kernel, Z @ axes), n_reduced, rng)
-            Z = found.best.place.Z @ axes.T
-        return _descend(self.problem, Place(self.kernel, Z), max_iter - n_reduced, rng)
+            first = _descend(low, Place(self.kernel, Z @ axes), n_reduced, rng)
+            place = Place(self.kernel, first.best.place.Z @ axes.T)
+            last = _descend(self.problem, place, max_iter - n_reduced, rng)
+            return last._replace(values=np.concatenate([first.values, last.values[1:]]))
+        return _descend(self.problem, Place(self.kernel, Z), max_iter, rng)
 
     @property
     def _gaussian(self) -> bool:
@@ -278,10 +283,10 @@ class _Search:
         """float32 for large problems that bear it, else float64."""
         if self.work < SINGLE_WORK or not isinstance(self.kernel, RBF):
             return np.float64
-        few = X[:: max(1, X.shape[0] // 1000)]
-        few = (few.toarray() if sparse.issparse(few) else few) - self.centre
-        largest = float(np.einsum("ij,ij->i", few, few).max())
-        return np.float32 if self.kernel.gamma * largest < LARGEST_EXPONENT else np.float64
+        centre = self.centre
+        squares = row_norms(X, squared=True) - 2.0 * (X @ centre) + centre @ centre
+        exponent = self.kernel.gamma * float(squares.max())
+        return np.float32 if exponent < LARGEST_EXPONENT else np.float64
 
 
 def _axes(table: Table) -> Array | None:
@@ -293,9 +298,10 @@ def _axes(table: Table) -> Array | None:
 
 
 def _few(table: Table) -> Array:
-    """Some rows, from which deviations are found."""
-    n = table.shape[0]
-    return table.block(np.arange(0, n, max(1, n // AXES_ROWS))).astype(np.float64)
+    """Some rows, from which deviations and axes are found."""
+    n, d = table.shape
+    n_few = min(AXES_ROWS, max(LEAST_ROWS, AXES_ENTRIES // max(d, 1)))
+    return table.block(np.arange(0, n, max(1, n // n_few))).astype(np.float64)
 
 
 def _descend(problem: Problem, place: Place, max_iter: int, rng: Any) -> Descent:
