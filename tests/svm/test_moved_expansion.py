@@ -197,18 +197,18 @@ def test_other_kernels_move_when_told_to(moons):
     assert change(moved, cubic, fresh) < change(refitted, cubic, fresh)
 
 
-def test_sparse_rows_and_vectors(moons):
+def test_sparse_rows_and_vectors(moons, monkeypatch):
     _, X, y, fresh = moons
-    few = SVC(gamma=0.4, C=100.0).fit(sparse.csr_matrix(X), y)
-    dense = SVC(gamma=0.4, C=100.0).fit(X, y)
-    small, refitted = (
-        compress(few, 8, sparse.csr_matrix(X), refit=refit) for refit in ("auto", "least_squares")
-    )
-    fresh = sparse.csr_matrix(fresh)
-    assert change(small, few, fresh) < 0.8 * change(refitted, few, fresh)
-    mixed = compress(dense, 8, sparse.csr_matrix(X))
-    assert change(mixed, few, fresh) < 0.8 * change(refitted, few, fresh)
-    with pytest.raises(ValueError, match="needs X where the machine's vectors are sparse"):
+    S, dense = sparse.csr_matrix(X), SVC(gamma=0.4, C=100.0).fit(X, y)
+    few = SVC(gamma=0.4, C=100.0).fit(S, y)
+    assert change(compress(few, 8, S), compress(dense, 8, X), fresh) < 0.05
+    assert compress(few, 8, refit="move").support_vectors_.shape == (8, 2)
+    monkeypatch.setattr(moved_expansion, "MOST_DENSE", 0)
+    refitted = compress(few, 8, S, refit="least_squares")
+    for machine in (few, dense):
+        kept = compress(machine, 8, S)
+        assert change(kept, dense, fresh) < 0.8 * change(refitted, dense, fresh)
+    with pytest.raises(ValueError, match="needs X where the machine has many sparse vectors"):
         compress(few, 8, refit="move")
 
 

@@ -70,6 +70,8 @@ TRUST = 1e5
 # Fewer rows than this are made up to so many by drawn ones, of this weight; where none are given,
 # there are drawn so many, or so many a vector.
 MANY_ROWS, DRAWN_WEIGHT, DRAWN_A_VECTOR = 2000, 0.2, 2
+# Sparse rows of no more numbers than this, zeros included, are made dense.
+MOST_DENSE = 20_000_000
 # Draws of a start beside the reduced set, where m N d is no more than this.
 N_DRAWS, CHEAP = 2, 1e6
 # Relative fall of W an iteration at which the descent ends.
@@ -140,6 +142,8 @@ def move_expansion(
     ([[0.1], [5.0]], True)
     """
     kernel, (vectors, A) = model.kernel, distinct(model.vectors, model.coefficients)
+    if vectors.shape[0] > n_vectors:
+        vectors = _dense(vectors)
     cheap = float(vectors.shape[0]) * n_vectors * vectors.shape[1] <= CHEAP
     reduced = reduce_expansion(
         kernel, vectors, A, n_vectors, tol=tol, max_iter=max_iter if cheap else 0, equal=equal
@@ -147,6 +151,7 @@ def move_expansion(
     if reduced.stop_reason != "n_components":
         return reduced, model.intercept
     rng = np.random.RandomState(0)
+    samples = samples and samples._replace(X=_dense(samples.X))
     model = model._replace(vectors=vectors, coefficients=A)
     own = function_products(kernel, vectors, A)
     known = _known(model, own, samples, rng)
@@ -168,6 +173,12 @@ def move_expansion(
         n_iter=len(found.values) - 1,
     )
     return small, model.intercept + units * found.best.coefficients.b
+
+
+def _dense(X: Any) -> Any:
+    """Sparse rows as dense ones, where they are not many numbers."""
+    small = sparse.issparse(X) and X.shape[0] * X.shape[1] <= MOST_DENSE
+    return X.toarray() if small else X
 
 
 def _energy(descent: Descent) -> float:
@@ -201,7 +212,7 @@ def _known(model: KernelModel, own: Array, samples: Samples | None, rng: Any) ->
         known = _united(samples, known)
         n_drawn = MANY_ROWS - len(known.weights)
     elif sparse.issparse(model.vectors):
-        raise ValueError("refit='move' needs X where the machine's vectors are sparse")
+        raise ValueError("refit='move' needs X where the machine has many sparse vectors")
     if n_drawn <= 0 or sparse.issparse(known.X):
         return known
     return _with_drawn(known, model, drawn_rows(known.X, n_drawn, rng))
