@@ -142,8 +142,7 @@ def move_expansion(
     ([[0.1], [5.0]], True)
     """
     kernel, (vectors, A) = model.kernel, distinct(model.vectors, model.coefficients)
-    if vectors.shape[0] > n_vectors:
-        vectors = _dense(vectors)
+    vectors = _dense(vectors) if vectors.shape[0] > n_vectors else vectors
     cheap = float(vectors.shape[0]) * n_vectors * vectors.shape[1] <= CHEAP
     reduced = reduce_expansion(
         kernel, vectors, A, n_vectors, tol=tol, max_iter=max_iter if cheap else 0, equal=equal
@@ -168,11 +167,17 @@ def move_expansion(
     small = reduced._replace(
         vectors=Z,
         coefficients=beta,
-        relative_error=float(np.sqrt(errors.sum() / (squared_norms.sum() or 1.0))),
-        relative_errors=np.sqrt(errors / np.where(squared_norms > 0, squared_norms, 1.0)),
         n_iter=len(found.values) - 1,
+        **_relative(errors, squared_norms),
     )
     return small, model.intercept + units * found.best.coefficients.b
+
+
+def _relative(errors: Array, squared_norms: Array) -> dict[str, Any]:
+    """Relative errors of all functions together and of each."""
+    norms = np.where(squared_norms > 0, squared_norms, 1.0)
+    total = float(np.sqrt(errors.sum() / (squared_norms.sum() or 1.0)))
+    return {"relative_error": total, "relative_errors": np.sqrt(errors / norms)}
 
 
 def _dense(X: Any) -> Any:
