@@ -126,6 +126,18 @@ def test_weights_say_where_to_be_near(moons):
     assert_allclose(doubled.vectors, twice.vectors, atol=1e-6)
 
 
+def test_the_weights_of_a_fit_are_those_of_the_rows(moons):
+    _, X, y, _ = moons
+    weights = np.where(X[:, 0] < 10.0, 3.0, 0.5)
+    svc = SVC(gamma=0.4, C=10.0)
+    fitted = CompressedClassifier(svc, 6).fit(X, y, sample_weight=weights)
+    svc.fit(X, y, sample_weight=weights)
+    samples = Samples(X, svc.decision_function(X)[:, None], weights)
+    small, b = move_expansion(read_kernel_model(svc), 6, samples)
+    assert_allclose(fitted.support_vectors_, small.vectors, atol=1e-3)
+    assert_allclose(fitted.intercept_, b, atol=1e-3)
+
+
 def test_what_is_returned_is_measured_in_the_feature_space(moons):
     svc, X, _, _ = moons
     small = compress(svc, 8, X)
