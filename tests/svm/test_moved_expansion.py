@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 from pursuit import CompressedClassifier, CompressedRegressor, compress, load, save
 from pursuit._validation import Samples
 from pursuit.kernels import RBF
-from pursuit.svm import moved_expansion
+from pursuit.svm import compression, moved_expansion
 from pursuit.svm.from_sklearn import KernelModel, read_kernel_model
 from pursuit.svm.moved_expansion import drawn_rows, move_expansion
 
@@ -93,6 +93,14 @@ def test_auto_moves_gaussians_where_there_are_rows(moons):
     assert_array_equal(*kept)
 
 
+def test_auto_moves_no_more_coordinates_than_memory_bears(moons, monkeypatch):
+    svc, X, _, _ = moons
+    monkeypatch.setattr(compression, "MOST_MOVED", 15)
+    seven, eight = (compress(svc, n, X) for n in (7, 8))
+    assert_array_equal(seven.dual_coef_, compress(svc, 7, X, refit="move").dual_coef_)
+    assert_array_equal(eight.dual_coef_, compress(svc, 8, X, refit=None).dual_coef_)
+
+
 def test_order_and_repetition_of_rows_do_not_matter(moons):
     svc, X, _, fresh = moons
     once = compress(svc, 8, X)
@@ -116,6 +124,18 @@ def test_weights_say_where_to_be_near(moons):
     rows = np.r_[np.arange(len(X)), np.flatnonzero(left)]
     twice = move_expansion(model, 5, Samples(X[rows], values[rows], np.ones(len(rows))))[0]
     assert_allclose(doubled.vectors, twice.vectors, atol=1e-6)
+
+
+def test_the_weights_of_a_fit_are_those_of_the_rows(moons):
+    _, X, y, _ = moons
+    weights = np.where(X[:, 0] < 10.0, 3.0, 0.5)
+    svc = SVC(gamma=0.4, C=10.0)
+    fitted = CompressedClassifier(svc, 6).fit(X, y, sample_weight=weights)
+    svc.fit(X, y, sample_weight=weights)
+    samples = Samples(X, svc.decision_function(X)[:, None], weights)
+    small, b = move_expansion(read_kernel_model(svc), 6, samples)
+    assert_allclose(fitted.support_vectors_, small.vectors, atol=1e-3)
+    assert_allclose(fitted.intercept_, b, atol=1e-3)
 
 
 def test_what_is_returned_is_measured_in_the_feature_space(moons):
@@ -189,18 +209,18 @@ def test_other_kernels_move_when_told_to(moons):
     assert change(moved, cubic, fresh) < change(refitted, cubic, fresh)
 
 
-def test_sparse_rows_and_vectors(moons):
+def test_sparse_rows_and_vectors(moons, monkeypatch):
     _, X, y, fresh = moons
-    few = SVC(gamma=0.4, C=100.0).fit(sparse.csr_matrix(X), y)
-    dense = SVC(gamma=0.4, C=100.0).fit(X, y)
-    small, refitted = (
-        compress(few, 8, sparse.csr_matrix(X), refit=refit) for refit in ("auto", "least_squares")
-    )
-    fresh = sparse.csr_matrix(fresh)
-    assert change(small, few, fresh) < 0.8 * change(refitted, few, fresh)
-    mixed = compress(dense, 8, sparse.csr_matrix(X))
-    assert change(mixed, few, fresh) < 0.8 * change(refitted, few, fresh)
-    with pytest.raises(ValueError, match="needs X where the machine's vectors are sparse"):
+    S, dense = sparse.csr_matrix(X), SVC(gamma=0.4, C=100.0).fit(X, y)
+    few = SVC(gamma=0.4, C=100.0).fit(S, y)
+    assert change(compress(few, 8, S), compress(dense, 8, X), fresh) < 0.05
+    assert compress(few, 8, refit="move").support_vectors_.shape == (8, 2)
+    monkeypatch.setattr(moved_expansion, "MOST_DENSE", 0)
+    refitted = compress(few, 8, S, refit="least_squares")
+    for machine in (few, dense):
+        kept = compress(machine, 8, S)
+        assert change(kept, dense, fresh) < 0.8 * change(refitted, dense, fresh)
+    with pytest.raises(ValueError, match="needs X where the machine has many sparse vectors"):
         compress(few, 8, refit="move")
 
 
@@ -223,6 +243,7 @@ def test_large_problems_move_on_the_principal_axes_in_single_precision(rng, monk
 
     monkeypatch.setattr(moved_expansion, "descend", seen)
     reduced = compress(svc, 25, X)
+    assert 50 < reduced.n_iter_ <= 100
     assert ranks == [(3, "float32"), (12, "float32")]
     assert change(reduced, svc, X) < 1.5 * change(whole, svc, X)
 

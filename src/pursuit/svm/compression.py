@@ -72,6 +72,8 @@ __all__ = ["CompressedClassifier", "CompressedOutlierDetector", "CompressedRegre
 
 # A change of predictions above this share of their standard deviation leaves them little worth.
 WORTHLESS = 0.5
+# Coordinates of all vectors up to which refit="auto" moves them: L-BFGS keeps forty times as many.
+MOST_MOVED = 2_000_000
 # Vectors of a model at which its predictions are compared.
 N_CHECKED = 1000
 
@@ -108,8 +110,9 @@ def compress(
         outlier detector stays. ``"least_squares"``: the vectors of the feature space with the
         coefficients and constants that come nearest to these values on X. ``"margin"`` (SVC only):
         with the coefficients that solve the machine's own problem, with its C and class weights, on
-        (X, y). ``"auto"``: None without X; with it ``"move"`` for the rbf kernel, and for others
-        ``"least_squares"`` for a regressor, else None.
+        (X, y). ``"auto"``: None without X; with it ``"move"`` for the rbf kernel, if the vectors
+        have no more than 2 million coordinates, and for others ``"least_squares"`` for a regressor,
+        else None.
     tol : float, default 1e-3
         Relative error in the feature space at which fewer vectors do.
     max_iter : int, default 100
@@ -178,7 +181,7 @@ class _Compressed(ExpansionEstimator):
     _equal: ClassVar[bool] = False
     _free_constant: ClassVar[bool] = True
     _refits: ClassVar[tuple[str | None, ...]] = ("auto", None, "least_squares", "move")
-    _refit_of_other_kernels: ClassVar[str | None] = None
+    _refit_without_moves: ClassVar[str | None] = None
 
     def _default(self) -> Any:
         """The machine where none is given."""
@@ -220,12 +223,12 @@ class _Compressed(ExpansionEstimator):
         self, original: Any, machine: KernelModel, X: Any, y: Any, sample_weight: Any = None
     ) -> None:
         """Take the place of a fitted machine."""
-        refit = self._chosen_refit(machine.kernel, X is not None)
-        if refit in ("least_squares", "margin") and X is None:
-            raise ValueError(f"refit={self.refit!r} needs X")
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(original, name):
                 setattr(self, name, getattr(original, name))
+        refit = self._chosen_refit(machine.kernel, X is not None)
+        if refit in ("least_squares", "margin") and X is None:
+            raise ValueError(f"refit={self.refit!r} needs X")
         self._take_form(original, machine)
         samples = None if X is None else self._with_values(machine, X, sample_weight)
         found, intercept = self._reduced(machine, samples, refit)
@@ -268,7 +271,8 @@ class _Compressed(ExpansionEstimator):
             return self.refit
         if not has_rows:
             return None
-        return "move" if isinstance(kernel, RBF) else self._refit_of_other_kernels
+        moves = isinstance(kernel, RBF) and self.n_components * self.n_features_in_ <= MOST_MOVED
+        return "move" if moves else self._refit_without_moves
 
     def _warn_of_change(self, machine: KernelModel) -> None:
         """Say so where the coefficients nearest in the feature space predict something else."""
@@ -584,7 +588,7 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
     """
 
     _equal = True
-    _refit_of_other_kernels = "least_squares"
+    _refit_without_moves = "least_squares"
 
     def __sklearn_tags__(self) -> Any:
         """Several targets where the machine takes them."""

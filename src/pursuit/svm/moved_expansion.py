@@ -45,6 +45,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.decomposition import PCA
+from sklearn.utils.extmath import row_norms
 
 from pursuit._typing import Array
 from pursuit._validation import Samples
@@ -70,13 +71,17 @@ TRUST = 1e5
 # Fewer rows than this are made up to so many by drawn ones, of this weight; where none are given,
 # there are drawn so many, or so many a vector.
 MANY_ROWS, DRAWN_WEIGHT, DRAWN_A_VECTOR = 2000, 0.2, 2
+# Sparse rows of no more numbers than this, zeros included, are made dense.
+MOST_DENSE = 20_000_000
 # Draws of a start beside the reduced set, where m N d is no more than this.
 N_DRAWS, CHEAP = 2, 1e6
 # Relative fall of W an iteration at which the descent ends.
 FALL = 1e-4
 # Where n N d is above the last number, this share of the iterations takes place on the principal
-# axes that hold this share of the variance, found from so many rows.
-REDUCED_SHARE, REDUCED_VARIANCE, AXES_ROWS, REDUCED_WORK = 0.75, 0.97, 3000, 1e8
+# axes that hold this share of the variance.
+REDUCED_SHARE, REDUCED_VARIANCE, REDUCED_WORK = 0.75, 0.97, 1e8
+# They are found from so many rows, fewer where these have more numbers in all.
+AXES_ROWS, LEAST_ROWS, AXES_ENTRIES = 3000, 100, 10_000_000
 # Above this n N d products are in float32, if gamma |u|^2 is below the second number.
 SINGLE_WORK, LARGEST_EXPONENT = 1e7, 1e3
 # Vectors at one place are moved apart by so many standard deviations of the rows.
@@ -138,6 +143,7 @@ def move_expansion(
     ([[0.1], [5.0]], True)
     """
     kernel, (vectors, A) = model.kernel, distinct(model.vectors, model.coefficients)
+    vectors = _dense(vectors) if vectors.shape[0] > n_vectors else vectors
     cheap = float(vectors.shape[0]) * n_vectors * vectors.shape[1] <= CHEAP
     reduced = reduce_expansion(
         kernel, vectors, A, n_vectors, tol=tol, max_iter=max_iter if cheap else 0, equal=equal
@@ -145,6 +151,7 @@ def move_expansion(
     if reduced.stop_reason != "n_components":
         return reduced, model.intercept
     rng = np.random.RandomState(0)
+    samples = samples and samples._replace(X=_dense(samples.X))
     model = model._replace(vectors=vectors, coefficients=A)
     own = function_products(kernel, vectors, A)
     known = _known(model, own, samples, rng)
@@ -161,11 +168,23 @@ def move_expansion(
     small = reduced._replace(
         vectors=Z,
         coefficients=beta,
-        relative_error=float(np.sqrt(errors.sum() / (squared_norms.sum() or 1.0))),
-        relative_errors=np.sqrt(errors / np.where(squared_norms > 0, squared_norms, 1.0)),
         n_iter=len(found.values) - 1,
+        **_relative(errors, squared_norms),
     )
     return small, model.intercept + units * found.best.coefficients.b
+
+
+def _relative(errors: Array, squared_norms: Array) -> dict[str, Any]:
+    """Relative errors of all functions together and of each."""
+    norms = np.where(squared_norms > 0, squared_norms, 1.0)
+    total = float(np.sqrt(errors.sum() / (squared_norms.sum() or 1.0)))
+    return {"relative_error": total, "relative_errors": np.sqrt(errors / norms)}
+
+
+def _dense(X: Any) -> Any:
+    """Sparse rows as dense ones, where they are not many numbers."""
+    small = sparse.issparse(X) and X.shape[0] * X.shape[1] <= MOST_DENSE
+    return X.toarray() if small else X
 
 
 def _energy(descent: Descent) -> float:
@@ -199,7 +218,7 @@ def _known(model: KernelModel, own: Array, samples: Samples | None, rng: Any) ->
         known = _united(samples, known)
         n_drawn = MANY_ROWS - len(known.weights)
     elif sparse.issparse(model.vectors):
-        raise ValueError("refit='move' needs X where the machine's vectors are sparse")
+        raise ValueError("refit='move' needs X where the machine has many sparse vectors")
     if n_drawn <= 0 or sparse.issparse(known.X):
         return known
     return _with_drawn(known, model, drawn_rows(known.X, n_drawn, rng))
@@ -267,9 +286,11 @@ class _Search:
         n_reduced = 0 if axes is None else round(REDUCED_SHARE * max_iter)
         if axes is not None and n_reduced:
             low = self.problem._replace(table=self.problem.table.mapped(axes))
-            found = _descend(low, Place(self.kernel, Z @ axes), n_reduced, rng)
-            Z = found.best.place.Z @ axes.T
-        return _descend(self.problem, Place(self.kernel, Z), max_iter - n_reduced, rng)
+            first = _descend(low, Place(self.kernel, Z @ axes), n_reduced, rng)
+            place = Place(self.kernel, first.best.place.Z @ axes.T)
+            last = _descend(self.problem, place, max_iter - n_reduced, rng)
+            return last._replace(values=np.concatenate([first.values, last.values[1:]]))
+        return _descend(self.problem, Place(self.kernel, Z), max_iter, rng)
 
     @property
     def _gaussian(self) -> bool:
@@ -279,10 +300,10 @@ class _Search:
         """float32 for large problems that bear it, else float64."""
         if self.work < SINGLE_WORK or not isinstance(self.kernel, RBF):
             return np.float64
-        few = X[:: max(1, X.shape[0] // 1000)]
-        few = (few.toarray() if sparse.issparse(few) else few) - self.centre
-        largest = float(np.einsum("ij,ij->i", few, few).max())
-        return np.float32 if self.kernel.gamma * largest < LARGEST_EXPONENT else np.float64
+        centre = self.centre
+        squares = row_norms(X, squared=True) - 2.0 * (X @ centre) + centre @ centre
+        exponent = self.kernel.gamma * float(squares.max())
+        return np.float32 if exponent < LARGEST_EXPONENT else np.float64
 
 
 def _axes(table: Table) -> Array | None:
@@ -294,9 +315,10 @@ def _axes(table: Table) -> Array | None:
 
 
 def _few(table: Table) -> Array:
-    """Some rows, from which deviations are found."""
-    n = table.shape[0]
-    return table.block(np.arange(0, n, max(1, n // AXES_ROWS))).astype(np.float64)
+    """Some rows, from which deviations and axes are found."""
+    n, d = table.shape
+    n_few = min(AXES_ROWS, max(LEAST_ROWS, AXES_ENTRIES // max(d, 1)))
+    return table.block(np.arange(0, n, max(1, n // n_few))).astype(np.float64)
 
 
 def _descend(problem: Problem, place: Place, max_iter: int, rng: Any) -> Descent:
