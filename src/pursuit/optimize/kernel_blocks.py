@@ -6,16 +6,16 @@ K (n, N), and the slopes of sum(weights * K) in Z, in log(gamma), in the rows, f
 ===========  ============  ============================================================
 symbol       name in code  shape and meaning
 ===========  ============  ============================================================
-h            ``H``         (n, p + 2) rows in homogeneous coordinates, (u, |u|^2, 1)
+h            ``H``         (n, p + 2) rows in homogeneous coordinates, (u, 1, |u|^2)
 M            ``M``         (n, N) weights times K, entry by entry
 ===========  ============  ============================================================
 
 Steps, for a Gaussian.
 
-    -gamma |u - z|^2 = h . (2 gamma z, -gamma, -gamma |z|^2)                             (1)
-    M'H = (M'U, sum_i M_ik |u_i|^2, M'1)                                                 (2)
+    -gamma |u - z|^2 = h . (2 gamma z, -gamma |z|^2, -gamma)                             (1)
+    M'(U, 1) = (M'U, M'1)                                                                (2)
     dsum/dZ         = 2 gamma (M'U - diag(M'1) Z)                                        (3)
-    dsum/dlog gamma = -gamma (sum(M'|u|^2) - 2 sum(M'U * Z) + sum(M'1 |z|^2))            (4)
+    dsum/dlog gamma = -sum(gamma M |u|^2) + 2 gamma sum(M'U * Z) - sum(M'1 gamma |z|^2)  (4)
     dsum/dU         = 2 gamma (M Z - diag(M 1) U)                                        (5)
 
 so that a block of values is one product and one exponential, and all slopes in the vectors are one
@@ -99,10 +99,10 @@ def through(U: Array, A: Array | None) -> Array:
 
 
 def homogeneous(U: Array, out: Array | None = None) -> Array:
-    """(u, |u|^2, 1) for each row."""
+    """(u, 1, |u|^2) for each row."""
     H = np.empty((len(U), U.shape[1] + 2), U.dtype) if out is None else out
-    H[:, :-2], H[:, -1] = U, 1.0
-    np.einsum("ij,ij->i", U, U, out=H[:, -2])
+    H[:, :-2], H[:, -2] = U, 1.0
+    np.einsum("ij,ij->i", U, U, out=H[:, -1])
     return H
 
 
@@ -164,7 +164,7 @@ class Table:
         return self._converted(rows) if self.kept is None else self.kept[rows][:, :-2]
 
     def homogeneous(self, rows: slice | Array) -> Array:
-        """Rows with their squared length and 1."""
+        """Rows with 1 and their squared length."""
         return homogeneous(self._converted(rows)) if self.kept is None else self.kept[rows]
 
     def room(self, share: int) -> Room:
@@ -267,8 +267,8 @@ def kernel_values(kernel: Kernel, H: Array, Z: Array, out: Array | None = None) 
     gamma, lowest = H.dtype.type(kernel.gamma), H.dtype.type(LOWEST[H.dtype])
     right = np.empty((H.shape[1], len(Z)), H.dtype)
     right[:-2] = 2 * gamma * Z.T
-    right[-2] = -gamma
-    right[-1] = -gamma * np.einsum("ij,ij->i", Z, Z)
+    right[-2] = -gamma * np.einsum("ij,ij->i", Z, Z)
+    right[-1] = -gamma
     np.matmul(H, right, out=values)
     np.clip(values, lowest, 0.0, out=values)
     np.exp(values, out=values)
@@ -292,13 +292,14 @@ def slopes(
     if not isinstance(kernel, RBF):
         return _slopes_of_any_kernel(place, weights, H[:, :-2], wanted)
     M = np.multiply(weights, K, out=weights if weights.flags.writeable else None)
-    cross = (M.T @ H).astype(np.float64)  # eq. 2
-    MU, squares, columns = cross[:, :-2], cross[:, -2], cross[:, -1]
+    cross = (M.T @ H[:, :-1]).astype(np.float64)  # eq. 2
+    MU, columns = cross[:, :-1], cross[:, -1]
     in_Z = 2.0 * kernel.gamma * (MU - columns[:, None] * Z)  # eq. 3
     in_gamma, in_U = 0.0, None
     if wanted[0]:
-        far = squares.sum() - 2.0 * (MU * Z).sum() + columns @ np.einsum("ij,ij->i", Z, Z)
-        in_gamma = -kernel.gamma * float(far)  # eq. 4
+        rows = M.sum(axis=1, dtype=np.float64) @ (kernel.gamma * H[:, -1].astype(np.float64))
+        vectors = columns @ (kernel.gamma * np.einsum("ij,ij->i", Z, Z))
+        in_gamma = float(2.0 * (kernel.gamma * MU * Z).sum() - rows - vectors)  # eq. 4
     if wanted[1]:
         U, gamma = H[:, :-2], H.dtype.type(kernel.gamma)
         in_U = 2 * gamma * (M @ Z.astype(H.dtype) - M.sum(axis=1)[:, None] * U)  # eq. 5
