@@ -2,6 +2,6 @@
 
 Read ``descent.py`` (starts, growing parts of the rows, dead vectors), then ``metric.py`` (kernels
 that learn their metric), then ``estimators.py``. On these build ``cross_validation.py``,
-``few_bytes.py``, ``frontier.py`` (from many vectors to few), ``kernel_metric.py``, ``one_class.py``.
+``few_bytes.py``, ``frontier.py`` (from many to few), ``kernel_metric.py`` and ``one_class.py``.
 The energy itself is in `pursuit.optimize.variable_projection`.
 """
