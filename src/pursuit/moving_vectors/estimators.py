@@ -82,7 +82,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
     validation_fraction: float = 0.1
     n_iter_no_change: int = 5
     scoring: Any = None
-    max_iter: int = 50
+    max_iter: int = 60
     tol: float = 1e-4
     warm_start: bool = False
     max_bytes: int | None = None
@@ -481,7 +481,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         without a better one.
     scoring : str or callable, default=None
         What held-out rows are scored by, as in scikit-learn. None: ``score``.
-    max_iter : int, default=50
+    max_iter : int, default=60
         Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
         rows, up to 40 on each growing part of them come first; with many features, nine in ten
         take place on the leading principal axes, where nothing is held out.
@@ -647,7 +647,7 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
         without a better one.
     scoring : str or callable, default=None
         What held-out rows are scored by, as in scikit-learn. None: ``score``.
-    max_iter : int, default=50
+    max_iter : int, default=60
         Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
         rows, up to 40 on each growing part of them come first; with many features, nine in ten
         take place on the leading principal axes, where nothing is held out.
