@@ -130,7 +130,7 @@ def test_nor_on_other_ways_through_the_code(i, k):
 
 @pytest.mark.parametrize("k", [-300, 300])
 def test_single_precision_of_large_problems(k, monkeypatch):
-    monkeypatch.setattr("pursuit.moving_vectors.descent.DOUBLE_WORK", 0)
+    monkeypatch.setattr("pursuit.optimize.moving.DOUBLE_WORK", 0)
     model = SparseKernelRegressor(3, max_iter=2, random_state=0)
     found, wanted = answers(model, k)["predict"], answers(model, 0)["predict"]
     assert_allclose(found, wanted, atol=1e-3)

@@ -13,7 +13,7 @@ from pursuit import (
     SparseLargeMarginClassifier,
 )
 from pursuit.kernels import RBF
-from pursuit.moving_vectors import descent
+from pursuit.optimize import moving as descent
 
 IRIS, LABELS = load_iris(return_X_y=True)
 ROWS = np.random.default_rng(1).permutation(len(IRIS))[:90]

@@ -11,6 +11,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 from pursuit import CompressedClassifier, CompressedRegressor, compress, load, save
 from pursuit._validation import Samples
 from pursuit.kernels import RBF
+from pursuit.optimize import moving
 from pursuit.svm import compression, moved_expansion
 from pursuit.svm.from_sklearn import KernelModel, read_kernel_model
 from pursuit.svm.moved_expansion import drawn_rows, move_expansion
@@ -232,16 +233,16 @@ def test_large_problems_move_on_the_principal_axes_in_single_precision(rng, monk
     monkeypatch.setattr(moved_expansion, "CHEAP", 0.0)
     monkeypatch.setattr(moved_expansion, "MANY_ROWS", 0)
     whole = compress(svc, 25, X)
-    monkeypatch.setattr(moved_expansion, "REDUCED_WORK", 0.0)
-    monkeypatch.setattr(moved_expansion, "SINGLE_WORK", 0.0)
+    monkeypatch.setattr(moving, "REDUCED_WORK", 0.0)
+    monkeypatch.setattr(moving, "DOUBLE_WORK", 0.0)
     ranks = []
-    descend = moved_expansion.descend
+    descend = moving.descend
 
     def seen(problem, place, *rest, **options):
         ranks.append((place.Z.shape[1], problem.table.dtype.name))
         return descend(problem, place, *rest, **options)
 
-    monkeypatch.setattr(moved_expansion, "descend", seen)
+    monkeypatch.setattr(moving, "descend", seen)
     reduced = compress(svc, 25, X)
     assert 50 < reduced.n_iter_ <= 100
     assert ranks == [(3, "float32"), (12, "float32")]

@@ -26,16 +26,6 @@ from pursuit.expansion.probabilities import fit_temperature
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg.rounding import PRECISIONS
 from pursuit.losses import Loss, resolve_loss
-from pursuit.moving_vectors.descent import (
-    Plan,
-    chosen_rows,
-    cluster_centres,
-    move,
-    origin,
-    precision,
-    shift_invariant,
-    varying,
-)
 from pursuit.moving_vectors.few_bytes import (
     best_size,
     bytes_of,
@@ -45,7 +35,16 @@ from pursuit.moving_vectors.few_bytes import (
 from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
 from pursuit.moving_vectors.projected import ProjectedAtoms
 from pursuit.moving_vectors.setting import Setting
+from pursuit.moving_vectors.starts import chosen_rows, cluster_centres
 from pursuit.optimize.kernel_blocks import Place, Table
+from pursuit.optimize.moving import (
+    Plan,
+    move,
+    origin,
+    precision,
+    shift_invariant,
+    varying,
+)
 from pursuit.optimize.variable_projection import (
     Descent,
     Free,

@@ -24,10 +24,10 @@ from pursuit.base.docstrings import with_entries
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.kernels import resolve_kernel
 from pursuit.losses import SquaredError
-from pursuit.moving_vectors.descent import Plan, move, origin, precision, shift_invariant
 from pursuit.moving_vectors.metric import learn_metric, principal_axes
 from pursuit.moving_vectors.projected import mapped
 from pursuit.optimize.kernel_blocks import Place, Table
+from pursuit.optimize.moving import Plan, move, origin, precision, shift_invariant
 from pursuit.optimize.variable_projection import Free, Problem
 
 __all__ = ["KernelMetric"]

@@ -32,7 +32,6 @@ import numpy as np
 
 from pursuit._typing import Array
 from pursuit.kernels import RBF, Kernel
-from pursuit.moving_vectors.descent import Plan, move
 from pursuit.optimize.kernel_blocks import (
     Place,
     Table,
@@ -41,6 +40,7 @@ from pursuit.optimize.kernel_blocks import (
     slopes,
     through,
 )
+from pursuit.optimize.moving import Plan, move
 from pursuit.optimize.variable_projection import Free, Problem, Step
 
 __all__ = ["LearnedMetric", "average_outer_product", "learn_metric", "outputs", "principal_axes"]

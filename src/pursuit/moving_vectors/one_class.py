@@ -17,8 +17,8 @@ from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.kernels import is_precomputed
 from pursuit.losses import SquaredHinge
-from pursuit.moving_vectors.descent import Plan, move, origin, precision
 from pursuit.optimize.kernel_blocks import Place, Table
+from pursuit.optimize.moving import Plan, move, origin, precision
 from pursuit.optimize.variable_projection import Free, Problem
 
 __all__ = ["SparseOneClass"]

@@ -316,11 +316,14 @@ class Descent(NamedTuple):
         W, with the price of moving A, at the start and after each iteration.
     reason : {"tol", "max_iter", "watch"}
         Why the iteration ended.
+    n_before : int
+        Iterations on parts of the rows, or in fewer coordinates, that came before.
     """
 
     best: Step
     values: Array
     reason: str
+    n_before: int = 0
 
 
 def descend(

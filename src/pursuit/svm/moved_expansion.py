@@ -29,7 +29,7 @@ Steps.
 2. C sum_i w_i var f = `TRUST` sum_t |Psi_t|^2: the values have no noise, so the error on the rows
    weighs a hundred thousand times what the norm does, each measured against what the machine has.
 3. Starts: rows drawn in proportion to their weights, and where that is cheap two draws and the
-   reduced set; the lowest W is kept. A Gaussian of many features moves on the principal axes first.
+   reduced set; the lowest W is kept. The way is that of ``optimize/moving.py``.
 
 Cost: n m d for the values; 2 n N (2 d + N + 2 T) for each iteration.
 
@@ -44,17 +44,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.decomposition import PCA
-from sklearn.utils.extmath import row_norms
 
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit.geometry.nearest import NearestRows
-from pursuit.geometry.unique_rows import distinct_rows, equal_rows, parted
-from pursuit.kernels import RBF, Kernel
+from pursuit.geometry.unique_rows import distinct_rows, equal_rows
+from pursuit.kernels import Kernel
 from pursuit.losses import SquaredError
 from pursuit.optimize.kernel_blocks import Place, Table
-from pursuit.optimize.variable_projection import Descent, Problem, descend
+from pursuit.optimize.moving import Plan, move, origin, precision
+from pursuit.optimize.variable_projection import Descent, Free, Problem
 from pursuit.svm.from_sklearn import KernelModel
 from pursuit.svm.reduction import (
     Reduction,
@@ -77,15 +76,6 @@ MOST_DENSE = 20_000_000
 N_DRAWS, CHEAP = 2, 1e6
 # Relative fall of W an iteration at which the descent ends.
 FALL = 1e-4
-# Where n N d is above the last number, this share of the iterations takes place on the principal
-# axes that hold this share of the variance.
-REDUCED_SHARE, REDUCED_VARIANCE, REDUCED_WORK = 0.75, 0.97, 1e8
-# They are found from so many rows, fewer where these have more numbers in all.
-AXES_ROWS, LEAST_ROWS, AXES_ENTRIES = 3000, 100, 10_000_000
-# Above this n N d products are in float32, if gamma |u|^2 is below the second number.
-SINGLE_WORK, LARGEST_EXPONENT = 1e7, 1e3
-# Vectors at one place are moved apart by so many standard deviations of the rows.
-APART = 0.1
 
 
 def move_expansion(
@@ -168,7 +158,7 @@ def move_expansion(
     small = reduced._replace(
         vectors=Z,
         coefficients=beta,
-        n_iter=len(found.values) - 1,
+        n_iter=found.n_before + len(found.values) - 1,
         **_relative(errors, squared_norms),
     )
     return small, model.intercept + units * found.best.coefficients.b
@@ -265,14 +255,9 @@ class _Search:
     """The energy on given rows, and its descent."""
 
     def __init__(self, kernel: Kernel, known: Samples, n_vectors: int, free_constant: bool) -> None:
-        X, Y, weights, _ = known
-        self.kernel, self.n_vectors = kernel, n_vectors
-        self.work = float(X.shape[0]) * n_vectors * X.shape[1]
-        shares = weights / weights.sum()
-        gaussian = isinstance(kernel, RBF)
-        self.centre = np.asarray(X.T @ shares).ravel() if gaussian else np.zeros(X.shape[1])
-        table = Table(X, self.centre, self._precision(X))
-        self.problem = Problem(table, Y, weights, SquaredError(), free_constant)
+        self.kernel, self.n_vectors, self.centre = kernel, n_vectors, origin(kernel, known)
+        table = Table(known.X, self.centre, precision(kernel, known, n_vectors, self.centre))
+        self.problem = Problem(table, known.Y, known.weights, SquaredError(), free_constant)
 
     def draw(self, rng: Any) -> Array:
         """Rows in proportion to their weights, no row twice."""
@@ -281,48 +266,5 @@ class _Search:
         return np.asarray(self.problem.table.block(rows).astype(np.float64))
 
     def run(self, Z: Array, max_iter: int, rng: Any) -> Descent:
-        """The descent from a start: on the principal axes first, where that saves much."""
-        axes = _axes(self.problem.table) if self.work > REDUCED_WORK and self._gaussian else None
-        n_reduced = 0 if axes is None else round(REDUCED_SHARE * max_iter)
-        if axes is not None and n_reduced:
-            low = self.problem._replace(table=self.problem.table.mapped(axes))
-            first = _descend(low, Place(self.kernel, Z @ axes), n_reduced, rng)
-            place = Place(self.kernel, first.best.place.Z @ axes.T)
-            last = _descend(self.problem, place, max_iter - n_reduced, rng)
-            return last._replace(values=np.concatenate([first.values, last.values[1:]]))
-        return _descend(self.problem, Place(self.kernel, Z), max_iter, rng)
-
-    @property
-    def _gaussian(self) -> bool:
-        return isinstance(self.kernel, RBF)
-
-    def _precision(self, X: Any) -> Any:
-        """float32 for large problems that bear it, else float64."""
-        if self.work < SINGLE_WORK or not isinstance(self.kernel, RBF):
-            return np.float64
-        centre = self.centre
-        squares = row_norms(X, squared=True) - 2.0 * (X @ centre) + centre @ centre
-        exponent = self.kernel.gamma * float(squares.max())
-        return np.float32 if exponent < LARGEST_EXPONENT else np.float64
-
-
-def _axes(table: Table) -> Array | None:
-    """Principal axes that hold nearly all variance, if they are few."""
-    few, d = _few(table), table.shape[1]
-    solver = "covariance_eigh" if d <= len(few) else "full"
-    axes = PCA(REDUCED_VARIANCE, svd_solver=solver).fit(few).components_.T
-    return np.ascontiguousarray(axes) if 2 * axes.shape[1] <= d else None
-
-
-def _few(table: Table) -> Array:
-    """Some rows, from which deviations and axes are found."""
-    n, d = table.shape
-    n_few = min(AXES_ROWS, max(LEAST_ROWS, AXES_ENTRIES // max(d, 1)))
-    return table.block(np.arange(0, n, max(1, n // n_few))).astype(np.float64)
-
-
-def _descend(problem: Problem, place: Place, max_iter: int, rng: Any) -> Descent:
-    """L-BFGS, the rows' deviation as its unit."""
-    unit = float(np.sqrt(_few(problem.table).var(axis=0).mean())) or 1.0
-    place = place._replace(Z=parted(place.Z, APART * unit, rng))
-    return descend(problem, place, unit, max_iter=max_iter, tol=FALL)
+        """The descent from a start."""
+        return move(self.problem, Place(self.kernel, Z), Plan(max_iter, FALL, Free(), rng))

@@ -1,6 +1,6 @@
-"""From rows to moved vectors: a start, a growing part of the rows, and vectors that died.
+"""From a start to moved vectors: a growing part of the rows, principal axes, and vectors that died.
 
-The energy of `pursuit.optimize.variable_projection` is followed on a random part of the rows
+The energy of ``variable_projection.py`` is followed on a random part of the rows
 first, on a larger one next and on all of them last: the vectors reach the same place for a
 fraction of the cost. The coefficients are always those of the rows at hand, so nothing of a part
 is left in the result but where the vectors are.
@@ -11,20 +11,16 @@ outputs the loss pulls at most.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.decomposition import PCA
 
 from pursuit._typing import Array
 from pursuit._validation import Samples, fits_single
-from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.geometry.unique_rows import parted
-from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.kernels import RBF, Kernel, Laplacian
 from pursuit.optimize.kernel_blocks import Place, Table, through
 from pursuit.optimize.variable_projection import (
@@ -38,11 +34,10 @@ from pursuit.optimize.variable_projection import (
 
 __all__ = [
     "Plan",
-    "chosen_rows",
-    "cluster_centres",
     "move",
     "origin",
     "precision",
+    "shift_invariant",
     "spread",
     "varying",
 ]
@@ -56,6 +51,8 @@ PART_ITERATIONS = 40
 # Of the iterations on a Gaussian of many features, this share is spent on the principal axes that
 # hold this share of the variance, found from so many rows, where so much work (n N d) is at stake.
 REDUCED_SHARE, REDUCED_VARIANCE, AXES_ROWS, REDUCED_WORK = 0.9, 0.97, 3000, 1e8
+# Fewer rows where these have more numbers in all, but never fewer than the first number.
+LEAST_ROWS, AXES_ENTRIES = 100, 10_000_000
 # A vector is dead if it moves the outputs by less than this share of what vectors do on average.
 DEAD = 1e-6
 # Problems of less work than this, n N d, are solved in float64.
@@ -138,31 +135,10 @@ def precision(kernel: Kernel, samples: Samples, n_vectors: int, centre: Array) -
 
 def spread(table: Table, weights: Array) -> float:
     """Root of the mean weighted variance of the columns over some rows; 1 where it is zero."""
-    few = np.arange(0, table.shape[0], max(1, table.shape[0] // 2000))
+    few = _some(table.shape[0], 2000)
     rows, shares = table.block(few).astype(np.float64), weights[few] / weights[few].sum()
     variance = (shares @ (rows - shares @ rows) ** 2).mean() if rows.shape[1] else 0.0
     return float(np.sqrt(variance)) or 1.0
-
-
-def cluster_centres(samples: Samples, n: int, rng: Any) -> Array:
-    """Means of clusters of the weighted rows."""
-    means = KMeans(n, n_init=1, random_state=rng)
-    with warnings.catch_warnings():
-        # Fewer distinct rows than clusters: centres that coincide are moved apart.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        centres = means.fit(samples.X, sample_weight=samples.weights).cluster_centers_
-    return np.asarray(centres, dtype=np.float64)
-
-
-def chosen_rows(kernel: Kernel, samples: Samples, n: int, rng: Any) -> Array:
-    """Indices of the rows that pre-fitting matching pursuit chooses; others where it ends early."""
-    n_rows = samples.X.shape[0]
-    candidates = draw_candidates(np.arange(n_rows), n_candidate_rows(None, n_rows, n), rng)
-    search = make_pursuit(training_rows(kernel, samples.X, candidates), samples, [n], Method())
-    search.extend(n)
-    picks = candidates[np.array(search.pursuits[0].pivots, dtype=int)]
-    others = rng.permutation(np.setdiff1d(np.arange(n_rows), picks))
-    return np.concatenate([picks, others])[:n]
 
 
 def parts(n_rows: int, n_vectors: int) -> list[int]:
@@ -187,23 +163,21 @@ def move(problem: Problem, place: Place, plan: Plan) -> Descent:
     Returns
     -------
     descent : Descent
-        That on all rows.
+        That on all rows in all coordinates.
     """
     unit = spread(problem.table, problem.weights) * _length(place)
     place = place._replace(Z=parted(place.Z, APART * unit, plan.rng))
     axes = leading_axes(problem, place) if plan.watch is None and plan.max_iter else None
     if axes is None:
-        place = _through_parts(problem, place, unit, plan)
-        return _descend(problem, place, unit, plan)
+        return _whole(problem, place, unit, plan)
     n_reduced = round(REDUCED_SHARE * plan.max_iter)
     shorter = problem._replace(table=problem.table.mapped(axes))
-    reduced = plan._replace(max_iter=n_reduced, free=Free())
-    low = place._replace(Z=place.Z @ axes)
+    reduced = plan._replace(max_iter=n_reduced, free=Free(gamma=plan.free.gamma))
     unit_low = spread(shorter.table, problem.weights)
-    low = _through_parts(shorter, low, unit_low, reduced)
-    low = _descend(shorter, low, unit_low, reduced).best.place
-    place = place._replace(Z=low.Z @ axes.T)
-    return _descend(problem, place, unit, plan._replace(max_iter=plan.max_iter - n_reduced))
+    low = _whole(shorter, place._replace(Z=place.Z @ axes), unit_low, reduced)
+    place = place._replace(kernel=low.best.place.kernel, Z=low.best.place.Z @ axes.T)
+    last = _descend(problem, place, unit, plan._replace(max_iter=plan.max_iter - n_reduced))
+    return last._replace(n_before=low.n_before + len(low.values) - 1)
 
 
 def leading_axes(problem: Problem, place: Place) -> Array | None:
@@ -212,25 +186,28 @@ def leading_axes(problem: Problem, place: Place) -> Array | None:
     fits = isinstance(place.kernel, RBF) and place.A is None and not _is_hinge(problem)
     if not fits or n * N * d < REDUCED_WORK:
         return None
-    rows = problem.table.block(np.arange(0, n, max(1, n // AXES_ROWS))).astype(np.float64)
-    rows -= rows.mean(axis=0)
-    values, axes = np.linalg.eigh(rows.T @ rows)
-    held = np.cumsum(values[::-1]) / values.sum() if values.sum() > 0 else np.ones(d)
-    rank = int(np.searchsorted(held, REDUCED_VARIANCE)) + 1
-    return np.ascontiguousarray(axes[:, ::-1][:, :rank]) if 2 * rank <= d else None
+    few = problem.table.block(_some(n, max(LEAST_ROWS, min(AXES_ROWS, AXES_ENTRIES // d))))
+    solver = "covariance_eigh" if d <= len(few) else "full"
+    axes = PCA(REDUCED_VARIANCE, svd_solver=solver).fit(few.astype(np.float64)).components_.T
+    return np.ascontiguousarray(axes) if 2 * axes.shape[1] <= d else None
 
 
-def _through_parts(problem: Problem, place: Place, unit: float, plan: Plan) -> Place:
-    """Where the vectors are after the parts of the rows."""
-    n_rows = problem.table.shape[0]
+def _some(n_rows: int, n: int) -> Array:
+    """About n rows, evenly spaced."""
+    return np.arange(0, n_rows, max(1, n_rows // n))
+
+
+def _whole(problem: Problem, place: Place, unit: float, plan: Plan) -> Descent:
+    """The descent on the parts of the rows, and then on all of them."""
+    n_rows, n_before = problem.table.shape[0], 0
     order = plan.rng.permutation(n_rows)
     sizes = parts(n_rows, len(place.Z)) if plan.max_iter and not _is_hinge(problem) else []
-    iterations = min(PART_ITERATIONS, plan.max_iter)
+    short = plan._replace(max_iter=min(PART_ITERATIONS, plan.max_iter), watch=None)
     for size in sizes:
         part = problem.take(np.sort(order[:size]))
-        found = _descend(part, place, unit, plan._replace(max_iter=iterations, watch=None))
-        place = revived(part, found.best)
-    return place
+        found = _descend(part, place, unit, short)
+        place, n_before = revived(part, found.best), n_before + len(found.values) - 1
+    return _descend(problem, place, unit, plan)._replace(n_before=n_before)
 
 
 def _descend(problem: Problem, place: Place, unit: float, plan: Plan) -> Descent:
@@ -258,7 +235,7 @@ def revived(problem: Problem, step: Step) -> Place:
     place, B = step.place, step.coefficients.B
     if not len(place.Z) or not B.any():
         return place
-    few = np.arange(0, problem.table.shape[0], max(1, problem.table.shape[0] // 2000))
+    few = _some(problem.table.shape[0], 2000)
     rows = problem.table.block(few).astype(np.float64)
     rows = through(rows, place.A)
     moved = (place.kernel(rows, place.Z) ** 2).sum(axis=0) * (B**2).sum(axis=1)
