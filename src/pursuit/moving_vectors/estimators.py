@@ -1,4 +1,4 @@
-"""The estimators whose vectors move; the method is in ``descent.py`` and ``metric.py``."""
+"""The estimators whose vectors move; the method is in `pursuit.optimize.moving` and ``metric.py``."""
 
 from __future__ import annotations
 
