@@ -1,4 +1,4 @@
-"""The estimators whose vectors move; the method is in `pursuit.optimize.moving` and ``metric.py``."""
+"""The estimators whose vectors move; the way is that of `pursuit.optimize.moving`."""
 
 from __future__ import annotations
 
