@@ -67,6 +67,14 @@ def test_the_largest_number_of_vectors_that_fits(precision, metric):
     assert size._replace(n_components=size.n_components + 1).n_bytes(64, 10) > 5000
 
 
+def test_the_largest_ranks_that_leave_room_for_as_many_vectors():
+    model = SparseKernelRegressor("auto", metric="auto", max_bytes=1100, precision="int8")
+    samples = SparseKernelClassifier()._read(X, Y, None)
+    sizes = possible_sizes(model, samples)
+    assert [size.metric for size in sizes] == [None, 8, 4, 2]
+    assert all(size.n_bytes(64, 10) <= 1100 for size in sizes)
+
+
 def test_the_bytes_are_those_of_the_numbers():
     model = SparseKernelClassifier(7, metric=5, max_iter=3, random_state=0).fit(X, Y)
     assert model.nbytes_ == 8 * (7 * 5 + 64 * 5 + 7 * 10 + 10)

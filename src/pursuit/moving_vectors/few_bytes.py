@@ -16,6 +16,7 @@ Steps.
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +33,10 @@ from pursuit.optimize.variable_projection import Problem, Step
 
 __all__ = ["Size", "best_size", "bytes_of", "possible_sizes", "with_rounded_coefficients"]
 
-# Ranks and precisions that are tried, and the most vectors of a model.
-RANKS, CHOICES, MOST_VECTORS = (16, 24, 32, 48, 64), ("int8", "float16"), 1000
+# Ranks and precisions that are tried, and the most vectors of a model. Of the ranks that leave room
+# for as many vectors the largest ones are tried.
+RANKS, CHOICES, MOST_VECTORS = (64, 48, 32, 24, 16, 8, 4, 2), ("int8", "float16"), 1000
+MOST_RANKS = 4
 # Rows that models are fitted to, and held out, while sizes are compared; iterations of each.
 FITTED_ROWS, HELD_OUT_ROWS, HELD_OUT_SHARE, SEARCH_ITERATIONS = 10_000, 3000, 0.2, 15
 
@@ -79,21 +82,33 @@ def possible_sizes(model: Any, samples: Samples) -> list[Size]:
         If none fits; the message says how many vectors would.
     """
     (n_rows, d), n_outputs = samples.X.shape, samples.Y.shape[1]
-    auto = model.n_components == "auto"
-    ranks: list[Any] = [model.metric]
-    if model.metric == "auto":
-        ranks = [None, *(rank for rank in RANKS if rank < d)]
+    precisions = CHOICES if model.precision is None else (model.precision,)
     sizes, most = [], 0
-    for rank in ranks:
-        for precision in CHOICES if model.precision is None else (model.precision,):
+    for rank in _ranks(model, d, n_outputs):
+        for precision in precisions:
             held = _vectors_within(model.max_bytes, Size(1, rank, precision), d, n_outputs)
             most = max(most, held)
+            auto = model.n_components == "auto"
             n = min(held, MOST_VECTORS, n_rows) if auto else int(model.n_components)
             if 0 < n <= held:
                 sizes.append(Size(n, rank, precision))
     if not sizes:
         raise ValueError(f"max_bytes={model.max_bytes} holds {most} vectors at most")
     return sizes
+
+
+def _ranks(model: Any, d: int, n_outputs: int) -> list[int | None]:
+    """The ranks that are tried."""
+    if model.metric != "auto":
+        return [model.metric]
+    smallest = model.precision or CHOICES[0]
+    room = (
+        rank
+        for rank in RANKS
+        if rank < d
+        and _vectors_within(model.max_bytes, Size(1, rank, smallest), d, n_outputs) >= rank
+    )
+    return [None, *islice(room, MOST_RANKS)]
 
 
 def _vectors_within(max_bytes: int, size: Size, d: int, n_outputs: int) -> int:
