@@ -458,7 +458,7 @@ def scale_gamma(X: Any, sample_weight: Array | None = None) -> float:
     Returns
     -------
     gamma : float
-        1.0 where all entries are equal.
+        1.0 where all entries are equal, or differ by so little that gamma is beyond all numbers.
     """
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     n_entries = float(weights.sum()) * X.shape[1]
@@ -474,7 +474,8 @@ def scale_gamma(X: Any, sample_weight: Array | None = None) -> float:
             first += float(weight @ block.sum(axis=1))
             second += float(weight @ np.einsum("ij,ij->i", block, block))
         variance = second / n_entries - (first / n_entries) ** 2
-    return float(1.0 / (X.shape[1] * variance)) if variance > 0 else 1.0
+    spread = X.shape[1] * variance
+    return 1.0 / spread if spread > 1.0 / np.finfo(float).max else 1.0
 
 
 def _resolve_gamma(gamma: float | str, X: Any, sample_weight: Array | None) -> float:

@@ -372,7 +372,8 @@ def log_normals(differences: Array, shares: Array, n_components: int, noise: flo
         # The axis s_j u_j is vector' scaled.
         along = (mean @ scaled.transpose(0, 2, 1) @ vectors)[:, 0, ::-1][:, :d]
         distances = np.einsum("qan,qan->q", mean, mean)
-        forms = (distances - (along**2 / (noise + variances)).sum(axis=1)) / noise
+        forms = distances - ((along / np.sqrt(noise + variances)) ** 2).sum(axis=1)
+        forms /= noise
         forms = np.maximum(forms, distances / (noise + variances.max(axis=1, initial=0.0)))
     else:
         values, vectors = np.linalg.eigh(scaled.transpose(0, 2, 1) @ scaled)
