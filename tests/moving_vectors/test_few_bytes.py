@@ -5,7 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_digits
 
-from pursuit import SparseKernelClassifier, SparseKernelRegressor
+from pursuit import (
+    SparseKernelClassifier,
+    SparseKernelClassifierCV,
+    SparseKernelRegressor,
+    frontier,
+)
 from pursuit.linalg.rounding import encode
 from pursuit.moving_vectors import few_bytes
 from pursuit.moving_vectors.few_bytes import Size, bytes_of, possible_sizes
@@ -91,11 +96,34 @@ def test_the_bytes_are_those_of_the_numbers():
         ({"max_bytes": 3000, "metric": "full"}, "metric='full' does not go with max_bytes"),
         ({"precision": "int4"}, "precision must be one of"),
         ({"max_bytes": 0}, "max_bytes must be"),
+        ({"max_bytes": 3000, "n_components": 5, "warm_start": True}, "warm_start=True does not go"),
     ],
 )
 def test_errors(options, message):
     with pytest.raises(ValueError, match=message):
         SparseKernelClassifier(**options).fit(X, Y)
+
+
+def test_a_scoring_of_the_user_and_no_seed():
+    options = {"metric": 8, "max_bytes": 2000, "precision": "int8", "max_iter": 3}
+    model = SparseKernelClassifier("auto", scoring=lambda m, X, y: m.score(X, y), **options)
+    model.fit(X[TRAIN], Y[TRAIN])
+    assert model.nbytes_ <= 2000
+    assert abs(model.rounding_loss_) < 0.05  # one start for the rounded and the exact model
+
+
+def test_a_search_refuses_a_budget_of_bytes():
+    with pytest.raises(ValueError, match="max_bytes compares sizes by itself"):
+        SparseKernelClassifierCV("auto", max_bytes=3000).fit(X, Y)
+
+
+def test_a_frontier_goes_on_from_what_a_budget_of_bytes_chose():
+    model = SparseKernelClassifier("auto", metric=8, max_bytes=2000, max_iter=3, random_state=0)
+    path = frontier(model, X[TRAIN], Y[TRAIN], [20, 10], max_iter=2)
+    assert path.n_components.tolist() == [20, 10]
+    for small in path.models:
+        assert (small.max_bytes, small.metric, small.precision) == (None, 8, small.precision_)
+        assert on_grid(small.support_vectors_) or small.precision_ != "int8"
 
 
 def test_constant_columns_and_large_offsets_survive_rounding():

@@ -205,6 +205,10 @@ class _VectorSearch(CrossValidated, MovingVectors):
 
     def _check_parameters(self) -> None:
         """Add those of the search to the common checks."""
+        if self.max_bytes is not None:
+            raise ValueError(
+                "max_bytes compares sizes by itself: it goes with the class without CV"
+            )
         super()._check_parameters()
         self._check_rule()
         check_integer("search_iter", self.search_iter, 0)

@@ -178,6 +178,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
             check_metric("metric", self.metric)
         if self.max_bytes is not None and self.metric in METRICS:
             raise ValueError(f"metric={self.metric!r} does not go with max_bytes")
+        if self.max_bytes is not None and self.warm_start:
+            raise ValueError("warm_start=True does not go with max_bytes, which compares new fits")
         if is_precomputed(self.kernel):
             raise ValueError("kernel='precomputed' holds no rows between which vectors could move")
 

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import check_scoring
 
 from pursuit._validation import Samples
+from pursuit.base.cross_validation import Rows, resolve_scorer
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.linalg.rounding import PRECISIONS, n_bytes, round_in_turn, rounded
 from pursuit.losses import SquaredError
@@ -125,19 +125,17 @@ def best_size(
     model: Any, samples: Samples, y: Any, sizes: list[Size], rng: Any
 ) -> tuple[Size, float]:
     """The size that held-out rows like best, and what rounding takes from its score on them."""
-    order = rng.permutation(samples.X.shape[0])
+    order, seed = rng.permutation(samples.X.shape[0]), int(rng.randint(2**31 - 1))
     n_held = max(1, min(HELD_OUT_ROWS, int(HELD_OUT_SHARE * len(order))))
-    held, fitted = order[:n_held], order[n_held : n_held + FITTED_ROWS]
-    score = check_scoring(model, scoring=model.scoring)
+    rows, scorer = Rows(samples.X, y, samples.weights), resolve_scorer(model, model.scoring)
+    held, fitted = rows.take(order[:n_held]), rows.take(order[n_held : n_held + FITTED_ROWS])
 
     def judged(size: Size) -> float:
-        options: dict[str, Any] = size._asdict() | {"max_bytes": None}
+        options: dict[str, Any] = size._asdict() | {"max_bytes": None, "random_state": seed}
         options["max_iter"] = min(model.max_iter, SEARCH_ITERATIONS)
         if hasattr(model, "class_weight"):
             options["class_weight"] = None  # the weights hold it already
-        part = clone(model).set_params(**options)
-        part.fit(samples.X[fitted], y[fitted], sample_weight=samples.weights[fitted])
-        return float(score(part, samples.X[held], y[held], sample_weight=samples.weights[held]))
+        return scorer(clone(model).set_params(**options).fit(*fitted), held)
 
     scores = [judged(size) for size in sizes]
     best = int(np.argmax(scores))

@@ -47,13 +47,16 @@ from sklearn.metrics import check_scoring
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_integer
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.linalg import blocks
-from pursuit.linalg.factor import add_gram, gram_zeros, mirror
+from pursuit.losses import SquaredError
 from pursuit.moving_vectors.estimators import (
     MovingVectors,
     SparseKernelClassifier,
     SparseKernelRegressor,
 )
+from pursuit.moving_vectors.projected import mapped
+from pursuit.optimize.coefficients import Targets, normal_equations
+from pursuit.optimize.kernel_blocks import BlockValues, Place, Table
+from pursuit.optimize.moving import origin
 
 __all__ = ["Frontier", "expansion_bytes", "frontier", "removal_order"]
 
@@ -215,7 +218,7 @@ def frontier(
     score = check_scoring(model, scoring=scoring)
     if not hasattr(model, "expansion_"):
         model = clone(model).fit(X, y, sample_weight)
-    models = []
+    model, models = _of_given_size(model), []
     for size in _sizes(sizes, model.n_components_):
         model = _thinned(model, size, (X, y, sample_weight), max_iter)
         models.append(model)
@@ -225,7 +228,7 @@ def frontier(
 
 def _check(model: Any, max_iter: int, X_val: Any, y_val: Any) -> None:
     """Raise where a parameter is invalid."""
-    if not isinstance(model, SparseKernelClassifier | SparseKernelRegressor):
+    if type(model) not in (SparseKernelClassifier, SparseKernelRegressor):
         name = type(model).__name__
         raise ValueError(
             f"model must be a SparseKernelClassifier or SparseKernelRegressor, got {name}"
@@ -233,6 +236,15 @@ def _check(model: Any, max_iter: int, X_val: Any, y_val: Any) -> None:
     check_integer("max_iter", max_iter, 0)
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val must be given together")
+
+
+def _of_given_size(model: MovingVectors) -> Any:
+    """The model with what a budget of bytes has chosen as its parameters."""
+    if model.max_bytes is None:
+        return model
+    rank = None if model.metric_ is None else model.metric_.shape[1]
+    chosen = {"metric": rank, "precision": model.precision_, "max_bytes": None}
+    return copy.deepcopy(model).set_params(n_components=model.n_components_, **chosen)
 
 
 def _measured(models: list[Any], scores: list[float], scoring: Any) -> Frontier:
@@ -329,22 +341,13 @@ def _costs(B: Array, diagonal: Array, left: Array) -> Array:
 
 def _curvature(expansion: Any, samples: Samples) -> Array:
     """H, for a constant that is free."""
-    atoms, weights = expansion.atoms, samples.weights
-    square, level = _moments(atoms.functions, len(atoms), samples.X, weights)
-    square -= np.outer(level, level / weights.sum())
-    H = atoms.kernel(atoms.centres, atoms.centres) + 2.0 * square
+    kernel, Z, scale = expansion.kernel, expansion.vectors, getattr(expansion.atoms, "scale", None)
+    centre = origin(kernel, samples)
+    Z = Z - (centre if scale is None else mapped(centre[None], scale))
+    values = BlockValues(Table(samples.X, centre, np.float64, scale), Place(kernel, Z))
+    targets = Targets(np.empty((len(samples.weights), 0)), samples.weights, SquaredError())
+    H = normal_equations(values, kernel(Z, Z), targets).matrix
     return np.asarray(H + JITTER * np.diag(H.diagonal()))
-
-
-def _moments(functions: Any, N: int, X: Any, weights: Array) -> tuple[Array, Array]:
-    """K'WK and K'w, in blocks of rows."""
-    square, level = gram_zeros((N, N)), np.zeros(N)
-    for rows in blocks.row_blocks(X.shape[0], 16.0 * N):
-        K = blocks.evaluate(functions, X[rows], N)
-        level += weights[rows] @ K
-        add_gram(square, np.sqrt(weights[rows])[:, None] * K)
-    mirror(square)
-    return square, level
 
 
 def expansion_bytes(model: Any) -> int:
