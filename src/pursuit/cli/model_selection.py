@@ -129,7 +129,8 @@ class Settings:
     def estimator(self, n_rows: int, gamma: float | str, n_components: int) -> Any:
         """Return the plain estimator, not fitted."""
         if self.method == "moving":
-            return _MOVED[self.task](n_components, gamma=gamma, C=self.C or 10.0, **self._moved)
+            price: dict[str, Any] = {} if self.C is None else {"C": self.C}
+            return _MOVED[self.task](n_components, gamma=gamma, **price, **self._moved)
         return _PLAIN[self.task](n_components, gamma=gamma, **self._shared(n_rows))
 
     def cross_validated(self, n_rows: int, gamma: float | str, splitter: Any) -> Any:

@@ -26,6 +26,7 @@ __all__ = [
     "at_most_threads",
     "blas_threads",
     "evaluate",
+    "evenly_spaced",
     "fits",
     "in_parallel",
     "n_threads",
@@ -73,6 +74,18 @@ def row_blocks(n_rows: int, bytes_per_row: float) -> Iterator[slice]:
     size = max(1, int(BLOCK_SHARE * _budget_bytes() / max(bytes_per_row, 1.0)))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
+
+
+def evenly_spaced(n_rows: int, n: int) -> Array:
+    """Indices of about `n` of the rows, or of all where there are fewer.
+
+    Examples
+    --------
+    >>> from pursuit.linalg.blocks import evenly_spaced
+    >>> evenly_spaced(10, 3)
+    array([0, 3, 6, 9])
+    """
+    return np.arange(0, n_rows, max(1, n_rows // n))
 
 
 def n_threads() -> int:

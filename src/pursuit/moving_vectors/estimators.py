@@ -24,6 +24,7 @@ from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import fit_temperature
 from pursuit.kernels import Kernel, is_precomputed
+from pursuit.linalg import blocks
 from pursuit.linalg.rounding import PRECISIONS
 from pursuit.losses import Loss, resolve_loss
 from pursuit.moving_vectors.few_bytes import (
@@ -355,7 +356,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
             diagonal = outer.diagonal() * scale**2
         else:
             diagonal = np.einsum("ij,jk,ik->i", scale, outer, scale)
-        few = problem.table.X[:: max(1, problem.table.shape[0] // 2000)]
+        few = problem.table.X[blocks.evenly_spaced(problem.table.shape[0], 2000)]
         shares = np.maximum(diagonal, 0.0) * _dense(few).var(axis=0)
         total = float(shares.sum())
         return np.asarray(shares / total) if total > 0 else shares
@@ -582,9 +583,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
         if own:
             self.temperature_ = 1.0 / own
             return
-        few = samples.take(
-            np.arange(0, samples.X.shape[0], max(1, samples.X.shape[0] // TEMPERATURE_ROWS))
-        )
+        few = samples.take(blocks.evenly_spaced(samples.X.shape[0], TEMPERATURE_ROWS))
         values = self.expansion_(few.X) if fresh else left_out_outputs(self.expansion_, few)
         self.temperature_ = fit_temperature(values, class_codes(few.Y), few.weights)
 

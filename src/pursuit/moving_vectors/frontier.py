@@ -173,7 +173,8 @@ def frontier(
     Parameters
     ----------
     model : SparseKernelClassifier or SparseKernelRegressor
-        The largest model. It is fitted first, a copy of it, if it is not fitted yet.
+        The largest model, not one with ``CV`` in its name. It is fitted first, a copy of it, if it
+        is not fitted yet.
     X : {array-like, CSR matrix} of shape (n_samples, n_features)
         Training rows.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)

@@ -23,6 +23,7 @@ from pursuit._validation import (
 from pursuit.base.docstrings import with_entries
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.kernels import resolve_kernel
+from pursuit.linalg import blocks
 from pursuit.losses import SquaredError
 from pursuit.moving_vectors.metric import learn_metric, principal_axes
 from pursuit.moving_vectors.projected import mapped
@@ -191,7 +192,7 @@ class KernelMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelPara
         """Set the fitted attributes."""
         scale = self._scale
         self.metric_ = np.diag(scale) if scale.ndim == 1 else scale
-        few = table.block(np.arange(0, table.shape[0], max(1, table.shape[0] // 2000)))
+        few = table.block(blocks.evenly_spaced(table.shape[0], 2000))
         variance = few.astype(np.float64).var(axis=0)
         stretched = variance * (self.metric_**2).sum(axis=1)
         total = float(stretched.sum())

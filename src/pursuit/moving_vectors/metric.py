@@ -32,6 +32,7 @@ import numpy as np
 
 from pursuit._typing import Array
 from pursuit.kernels import RBF, Kernel
+from pursuit.linalg import blocks
 from pursuit.optimize.kernel_blocks import (
     Place,
     Table,
@@ -86,7 +87,7 @@ def outputs(step: Step, X: Array) -> Array:
 def average_outer_product(step: Step, table: Table, weights: Array) -> Array:
     """M in the coordinates of the table, over at most 2000 rows."""
     place, B = step.place, step.coefficients.B
-    rows = np.arange(0, table.shape[0], max(1, table.shape[0] // OUTER_ROWS))
+    rows = blocks.evenly_spaced(table.shape[0], OUTER_ROWS)
     shares = weights[rows] / weights[rows].sum()
     H = homogeneous(through(table.block(rows), place.A))
     K = kernel_values(place.kernel, H, place.Z.astype(H.dtype))
@@ -104,7 +105,7 @@ def average_outer_product(step: Step, table: Table, weights: Array) -> Array:
 
 def principal_axes(table: Table, rank: int) -> Array:
     """The leading principal axes of at most 5000 rows, (d, rank)."""
-    rows = table.block(np.arange(0, table.shape[0], max(1, table.shape[0] // 5000)))
+    rows = table.block(blocks.evenly_spaced(table.shape[0], 5000))
     centred = rows.astype(np.float64) - rows.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     return np.ascontiguousarray(axes[:, ::-1][:, :rank])
@@ -184,7 +185,7 @@ def _sharpened(scale: Array, outer: Array) -> Array:
 
 def _rescaled(scale: Array, rows: Table, before: Array) -> Array:
     """The map, scaled so that the rows keep their total variance."""
-    few = np.arange(0, rows.shape[0], max(1, rows.shape[0] // OUTER_ROWS))
+    few = blocks.evenly_spaced(rows.shape[0], OUTER_ROWS)
     now = Table(rows.X[few], rows.origin, rows.dtype, scale).block(slice(None)).var(axis=0).sum()
     kept = rows.block(few).var(axis=0).sum()
     return np.asarray(scale * np.sqrt(float(kept) / float(now))) if now > 0 else before

@@ -22,6 +22,7 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, fits_single
 from pursuit.geometry.unique_rows import parted
 from pursuit.kernels import RBF, Kernel, Laplacian
+from pursuit.linalg import blocks
 from pursuit.optimize.kernel_blocks import Place, Table, through
 from pursuit.optimize.variable_projection import (
     Descent,
@@ -125,7 +126,7 @@ def precision(kernel: Kernel, samples: Samples, n_vectors: int, centre: Array) -
     n, d = samples.X.shape
     if n * n_vectors * d < DOUBLE_WORK or not isinstance(kernel, RBF):
         return np.float64
-    few = samples.X[:: max(1, n // 1000)]
+    few = samples.X[blocks.evenly_spaced(n, 1000)]
     few = (few.toarray() if sparse.issparse(few) else few) - centre
     if not fits_single(float(np.abs(few).max(initial=0.0))):
         return np.float64
@@ -135,7 +136,7 @@ def precision(kernel: Kernel, samples: Samples, n_vectors: int, centre: Array) -
 
 def spread(table: Table, weights: Array) -> float:
     """Root of the mean weighted variance of the columns over some rows; 1 where it is zero."""
-    few = _some(table.shape[0], 2000)
+    few = blocks.evenly_spaced(table.shape[0], 2000)
     rows, shares = table.block(few).astype(np.float64), weights[few] / weights[few].sum()
     variance = (shares @ (rows - shares @ rows) ** 2).mean() if rows.shape[1] else 0.0
     return float(np.sqrt(variance)) or 1.0
@@ -186,15 +187,12 @@ def leading_axes(problem: Problem, place: Place) -> Array | None:
     fits = isinstance(place.kernel, RBF) and place.A is None and not _is_hinge(problem)
     if not fits or n * N * d < REDUCED_WORK:
         return None
-    few = problem.table.block(_some(n, max(LEAST_ROWS, min(AXES_ROWS, AXES_ENTRIES // d))))
+    few = problem.table.block(
+        blocks.evenly_spaced(n, max(LEAST_ROWS, min(AXES_ROWS, AXES_ENTRIES // d)))
+    )
     solver = "covariance_eigh" if d <= len(few) else "full"
     axes = PCA(REDUCED_VARIANCE, svd_solver=solver).fit(few.astype(np.float64)).components_.T
     return np.ascontiguousarray(axes) if 2 * axes.shape[1] <= d else None
-
-
-def _some(n_rows: int, n: int) -> Array:
-    """About n rows, evenly spaced."""
-    return np.arange(0, n_rows, max(1, n_rows // n))
 
 
 def _whole(problem: Problem, place: Place, unit: float, plan: Plan) -> Descent:
@@ -235,7 +233,7 @@ def revived(problem: Problem, step: Step) -> Place:
     place, B = step.place, step.coefficients.B
     if not len(place.Z) or not B.any():
         return place
-    few = _some(problem.table.shape[0], 2000)
+    few = blocks.evenly_spaced(problem.table.shape[0], 2000)
     rows = problem.table.block(few).astype(np.float64)
     rows = through(rows, place.A)
     moved = (place.kernel(rows, place.Z) ** 2).sum(axis=0) * (B**2).sum(axis=1)
