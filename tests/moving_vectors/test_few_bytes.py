@@ -52,6 +52,13 @@ def test_coefficients_make_good_for_rounded_vectors(monkeypatch):
     assert in_turn - exact < 0.3 * (error("int8") - exact)
 
 
+def test_the_mean_output_is_kept_when_coefficients_are_rounded():
+    t = 100.0 + np.sin(4 * X[:, 20])
+    model = SparseKernelRegressor(30, C=1e3, max_iter=5, precision="int8", random_state=0)
+    residuals = model.fit(X[TRAIN], t[TRAIN]).predict(X[TRAIN]) - t[TRAIN]
+    assert abs(residuals.mean()) < 1e-5  # float32 of a hundred
+
+
 def test_a_budget_of_bytes_is_kept_and_used():
     model = SparseKernelClassifier("auto", metric="auto", max_bytes=3000, random_state=0)
     model.fit(X[TRAIN], Y[TRAIN])
