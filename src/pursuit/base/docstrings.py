@@ -269,11 +269,15 @@ feature_names_in_ : ndarray of str of shape (n_features,)
 
 
 def with_entries(cls: Class) -> Class:
-    """Replace each line ``{name}`` of a class's docstring by the entry of that name."""
+    """Replace each line ``{name}`` of a class's docstring by the entry of that name.
+
+    The entries are those here, and those of the class's family in its ``_entries``.
+    """
+    entries: dict[str, str] = ENTRIES | getattr(cls, "_entries", {})
 
     def entry(match: re.Match[str]) -> str:
         indent = match[1]
-        return indent + ENTRIES[match[2]].strip().replace("\n", "\n" + indent)
+        return indent + entries[match[2]].strip().replace("\n", "\n" + indent)
 
     cls.__doc__ = re.sub(r"^( +)\{(\w+)\}$", entry, cls.__doc__ or "", flags=re.MULTILINE)
     return cls

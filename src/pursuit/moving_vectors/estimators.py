@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +27,7 @@ from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.rounding import PRECISIONS
 from pursuit.losses import Loss, resolve_loss
+from pursuit.moving_vectors.docstrings import ENTRIES
 from pursuit.moving_vectors.few_bytes import (
     best_size,
     bytes_of,
@@ -70,6 +71,8 @@ TEMPERATURE_ROWS = 2000
 @constructor
 class MovingVectors(KernelParameters, ExpansionEstimator):
     """What the classifier and the regressor share: the parameters and the fit."""
+
+    _entries: ClassVar[dict[str, str]] = ENTRIES
 
     n_components: Any = positional(50)
     C: float = 10.0
@@ -441,111 +444,59 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
 
     Parameters
     ----------
-    n_components : int or "auto", default=50
-        The budget: the number of vectors of the whole model. ``"auto"``: see `max_bytes`.
-    kernel : str or Kernel, default="rbf"
-        ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
-        ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
-        derivative.
+    {n_components}
+    {kernel}
     {gamma}
     {degree}
     {coef0}
-    kernel_params : mapping, default=None
-        Refused: a callable has no derivative. Here so that all estimators take the same arguments.
-    C : float, default=10.0
-        Price of the loss of a row of weight 1.
+    {kernel_params}
+    {C}
     loss : str or Loss, default="squared_error"
         ``"squared_error"``, ``"squared_hinge"``, ``"log_loss"`` (the softmax cross-entropy for
         more than two classes), ``"hinge"`` (that of a support vector machine, much dearer),
         ``"smooth_hinge"``, ``"exponential"``, ``"logit_boost"``, or a convex loss of
         `pursuit.losses`.
-    metric : {None, "diagonal", "full", "auto"} or int, default=None
-        Coordinates in which the kernel measures distances. None: those of X. ``"diagonal"`` and
-        ``"full"``: learned from the slopes of the function in a few rounds, of which held-out
-        rows choose the best. A number: the rank of a linear map that moves with the vectors, from
-        the principal axes on. ``"auto"``: see `max_bytes`.
-    learn_gamma : bool, default=False
-        Whether the kernel's gamma moves with the vectors.
-    init : {"random", "kmeans", "matching_pursuit"}, array-like or fitted model, default="random"
-        Where the vectors start: at rows drawn in proportion to their weights; at centres of
-        clusters; at the rows that kernel matching pursuit chooses; at the rows of an array of
-        shape (n_components, n_features); at the vectors of a fitted model, and at its map where
-        both have a metric of one rank.
-    n_init : int, default=1
-        Number of starts with ``"random"`` and ``"kmeans"``; that of the lowest energy is kept.
-    early_stopping : bool, default=False
-        Whether rows are held out, on which the best iteration is chosen. The coefficients are
-        fitted to all rows in the end.
-    validation_fraction : float, default=0.1
-        Share of the rows that early stopping holds out.
-    n_iter_no_change : int, default=5
-        Early stopping looks at the held-out rows every 5 iterations, and ends after so many looks
-        without a better one.
-    scoring : str or callable, default=None
-        What held-out rows are scored by, as in scikit-learn. None: ``score``.
-    max_iter : int, default=60
-        Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
-        rows, up to 40 on each growing part of them come first; with many features, nine in ten
-        take place on the leading principal axes, where nothing is held out.
-    tol : float, default=1e-4
-        The iteration ends where the energy falls by no more than this share an iteration, on
-        average over 5 of them.
-    warm_start : bool, default=False
-        Whether a second ``fit`` starts from the vectors, the kernel and the metric of the first.
-    max_bytes : int, default=None
-        Budget for the model's numbers, in bytes. ``n_components="auto"`` then takes as many vectors
-        as fit, ``metric="auto"`` the rank and ``precision=None`` the rounding that held-out rows
-        like best.
-    precision : {None, "float64", "float32", "float16", "int8"}, default=None
-        How the model's numbers are rounded, after which the coefficients are fitted anew. With
-        ``"int8"`` each takes a byte, beside two numbers for each column of the vectors and of the
-        map and for each output. None: not at all, or what `max_bytes` chooses.
-    random_state : int, RandomState or None, default=None
-        For the start and the parts of the rows.
+    {metric}
+    {learn_gamma}
+    {init}
+    {n_init}
+    {early_stopping}
+    {validation_fraction}
+    {n_iter_no_change}
+    {scoring}
+    {max_iter}
+    {tol}
+    {warm_start}
+    {max_bytes}
+    {precision}
+    {random_state}
     {class_weight}
 
     Attributes
     ----------
     {classes_}
-    support_vectors_ : ndarray of shape (n_components_, n_features)
-        The vectors, which are no rows of X. With a metric, in the coordinates ``X @ metric_``.
+    {support_vectors_}
     dual_coef_ : ndarray of shape (n_outputs, n_components_)
         Coefficients; one row for two classes.
     intercept_ : ndarray of shape (n_outputs,)
         Constants.
-    kernel_ : Kernel
-        The kernel with its numbers.
-    expansion_ : KernelExpansion
-        The fitted function.
-    n_components_ : int
-        Number of vectors, below `n_components` where there are fewer rows.
-    energy_ : float
-        The energy.
-    energy_path_ : ndarray of shape (n_iter_ + 1,)
-        The energy on all rows that are fitted and in all their coordinates, at the start of these
-        iterations and after each.
-    n_iter_ : int
-        Iterations on all rows in all their coordinates.
-    stop_reason_ : {"tol", "max_iter", "early_stopping"}
-        Why they ended.
-    metric_ : ndarray of shape (n_features, rank) or None
-        The map to the kernel's coordinates.
-    metric_losses_ : ndarray
-        Mean held-out loss of each round of a learned metric, that of none first.
-    feature_relevances_ : ndarray of shape (n_features,)
-        Share of each feature in the mean squared slope of the function, by its standard deviation.
+    {kernel_}
+    {expansion_}
+    {n_components_}
+    {energy_}
+    {energy_path_}
+    {n_iter_}
+    {stop_reason_}
+    {metric_}
+    {metric_losses_}
+    {feature_relevances_}
     temperature_ : float
         Temperature of the softmax (sigmoid for two classes) behind ``predict_proba``: that of the
         likelihood for the log-loss, else fitted to the rows (the held-out ones, if any).
-    loss_ : Loss
-        The loss with its numbers.
-    nbytes_ : int
-        Bytes of the numbers of the model: vectors, map, coefficients and constants.
-    precision_ : str
-        How they are stored.
-    rounding_loss_ : float
-        With `max_bytes`: what rounding takes from the score on rows that were held out when sizes
-        were compared.
+    {loss_}
+    {nbytes_}
+    {precision_}
+    {rounding_loss_}
     {n_features_in_}
     {feature_names_in_}
 
@@ -606,105 +557,53 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
 
     Parameters
     ----------
-    n_components : int or "auto", default=50
-        The budget: the number of vectors of the whole model. ``"auto"``: see `max_bytes`.
-    kernel : str or Kernel, default="rbf"
-        ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
-        ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
-        derivative.
+    {n_components}
+    {kernel}
     {gamma}
     {degree}
     {coef0}
-    kernel_params : mapping, default=None
-        Refused: a callable has no derivative. Here so that all estimators take the same arguments.
-    C : float, default=10.0
-        Price of the loss of a row of weight 1.
+    {kernel_params}
+    {C}
     loss : str or Loss, default="squared_error"
         ``"squared_error"``, ``"huber"``, ``"absolute_error"``, ``"quantile"``, ``"poisson"`` (whose
         output is the logarithm of the mean that ``predict`` gives), or a convex loss of
         `pursuit.losses`.
-    metric : {None, "diagonal", "full", "auto"} or int, default=None
-        Coordinates in which the kernel measures distances. None: those of X. ``"diagonal"`` and
-        ``"full"``: learned from the slopes of the function in a few rounds, of which held-out
-        rows choose the best. A number: the rank of a linear map that moves with the vectors, from
-        the principal axes on. ``"auto"``: see `max_bytes`.
-    learn_gamma : bool, default=False
-        Whether the kernel's gamma moves with the vectors.
-    init : {"random", "kmeans", "matching_pursuit"}, array-like or fitted model, default="random"
-        Where the vectors start: at rows drawn in proportion to their weights; at centres of
-        clusters; at the rows that kernel matching pursuit chooses; at the rows of an array of
-        shape (n_components, n_features); at the vectors of a fitted model, and at its map where
-        both have a metric of one rank.
-    n_init : int, default=1
-        Number of starts with ``"random"`` and ``"kmeans"``; that of the lowest energy is kept.
-    early_stopping : bool, default=False
-        Whether rows are held out, on which the best iteration is chosen. The coefficients are
-        fitted to all rows in the end.
-    validation_fraction : float, default=0.1
-        Share of the rows that early stopping holds out.
-    n_iter_no_change : int, default=5
-        Early stopping looks at the held-out rows every 5 iterations, and ends after so many looks
-        without a better one.
-    scoring : str or callable, default=None
-        What held-out rows are scored by, as in scikit-learn. None: ``score``.
-    max_iter : int, default=60
-        Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
-        rows, up to 40 on each growing part of them come first; with many features, nine in ten
-        take place on the leading principal axes, where nothing is held out.
-    tol : float, default=1e-4
-        The iteration ends where the energy falls by no more than this share an iteration, on
-        average over 5 of them.
-    warm_start : bool, default=False
-        Whether a second ``fit`` starts from the vectors, the kernel and the metric of the first.
-    max_bytes : int, default=None
-        Budget for the model's numbers, in bytes. ``n_components="auto"`` then takes as many vectors
-        as fit, ``metric="auto"`` the rank and ``precision=None`` the rounding that held-out rows
-        like best.
-    precision : {None, "float64", "float32", "float16", "int8"}, default=None
-        How the model's numbers are rounded, after which the coefficients are fitted anew. With
-        ``"int8"`` each takes a byte, beside two numbers for each column of the vectors and of the
-        map and for each output. None: not at all, or what `max_bytes` chooses.
-    random_state : int, RandomState or None, default=None
-        For the start and the parts of the rows.
+    {metric}
+    {learn_gamma}
+    {init}
+    {n_init}
+    {early_stopping}
+    {validation_fraction}
+    {n_iter_no_change}
+    {scoring}
+    {max_iter}
+    {tol}
+    {warm_start}
+    {max_bytes}
+    {precision}
+    {random_state}
 
     Attributes
     ----------
-    support_vectors_ : ndarray of shape (n_components_, n_features)
-        The vectors, which are no rows of X. With a metric, in the coordinates ``X @ metric_``.
+    {support_vectors_}
     dual_coef_ : ndarray of shape (n_targets, n_components_)
         Coefficients.
     intercept_ : ndarray of shape (n_targets,)
         Constants.
-    kernel_ : Kernel
-        The kernel with its numbers.
-    expansion_ : KernelExpansion
-        The fitted function.
-    n_components_ : int
-        Number of vectors, below `n_components` where there are fewer rows.
-    energy_ : float
-        The energy.
-    energy_path_ : ndarray of shape (n_iter_ + 1,)
-        The energy on all rows that are fitted and in all their coordinates, at the start of these
-        iterations and after each.
-    n_iter_ : int
-        Iterations on all rows in all their coordinates.
-    stop_reason_ : {"tol", "max_iter", "early_stopping"}
-        Why they ended.
-    metric_ : ndarray of shape (n_features, rank) or None
-        The map to the kernel's coordinates.
-    metric_losses_ : ndarray
-        Mean held-out loss of each round of a learned metric, that of none first.
-    feature_relevances_ : ndarray of shape (n_features,)
-        Share of each feature in the mean squared slope of the function, by its standard deviation.
-    loss_ : Loss
-        The loss with its numbers.
-    nbytes_ : int
-        Bytes of the numbers of the model: vectors, map, coefficients and constants.
-    precision_ : str
-        How they are stored.
-    rounding_loss_ : float
-        With `max_bytes`: what rounding takes from the score on rows that were held out when sizes
-        were compared.
+    {kernel_}
+    {expansion_}
+    {n_components_}
+    {energy_}
+    {energy_path_}
+    {n_iter_}
+    {stop_reason_}
+    {metric_}
+    {metric_losses_}
+    {feature_relevances_}
+    {loss_}
+    {nbytes_}
+    {precision_}
+    {rounding_loss_}
     {n_features_in_}
     {feature_names_in_}
 
