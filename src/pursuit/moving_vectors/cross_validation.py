@@ -35,7 +35,7 @@ from pursuit.base.cross_validation import (
     listed,
     resolve_scorer,
 )
-from pursuit.base.docstrings import with_inherited_sections
+from pursuit.base.docstrings import with_entries, with_inherited_sections
 from pursuit.base.parameters import constructor
 from pursuit.moving_vectors.estimators import (
     MovingVectors,
@@ -253,6 +253,7 @@ class _VectorSearch(CrossValidated, MovingVectors):
                 setattr(self, name, value)
 
 
+@with_entries
 @with_inherited_sections
 @constructor
 class SparseKernelClassifierCV(_VectorSearch, SparseKernelClassifier):
@@ -265,33 +266,20 @@ class SparseKernelClassifierCV(_VectorSearch, SparseKernelClassifier):
     Parameters
     ----------
     {parameters}
-    gammas : sequence of float, default=None
-        Values of `gamma` to try. None: 1/4, 1 and 4 times ``"scale"``; `gamma` alone where that is
-        not ``"scale"`` or the kernel has none; ``"scale"`` alone where the fit moves gamma
-        (`learn_gamma`, or a metric that is learned).
-    Cs : sequence of float, default=None
-        Values of `C` to try. None: `C` / 10, `C` and 10 `C`.
-    metrics : sequence, default=None
-        Values of `metric` to try. None: `metric` alone. A metric that is learned is learned anew at
-        every point of the grid.
+    {gammas}
+    {Cs}
+    {metrics}
     cv : int, splitter or iterable, default=3
         Number of folds (by class), a scikit-learn splitter, or pairs of index arrays.
-    rule : {"min", "one_se"}, default="min"
-        ``"min"``: the best mean score over the folds; ``"one_se"``: of those within one standard
-        error of the best the smallest C, then the smallest gamma. Of equal ones the smallest, too.
-    search_iter : int, default=15
-        Iterations at most at each point of the grid but the first of each fold, which has
-        `max_iter`.
-    n_jobs : int, default=None
-        Folds that are searched at the same time, as in scikit-learn.
+    {rule}
+    {search_iter}
+    {n_jobs}
 
     Attributes
     ----------
     {attributes}
-    cv_results_ : dict of str to array
-        The scores of each point of the grid, in the columns of scikit-learn's searches.
-    best_index_, best_params_, best_score_ : int, dict, float
-        The row of ``cv_results_`` that was chosen, its C, gamma and metric, its mean score.
+    {cv_results_}
+    {best_index_}
 
     See Also
     --------
@@ -310,6 +298,7 @@ class SparseKernelClassifierCV(_VectorSearch, SparseKernelClassifier):
     _model: ClassVar[Any] = SparseKernelClassifier
 
 
+@with_entries
 @with_inherited_sections
 @constructor
 class SparseKernelRegressorCV(_VectorSearch, SparseKernelRegressor):
@@ -322,33 +311,20 @@ class SparseKernelRegressorCV(_VectorSearch, SparseKernelRegressor):
     Parameters
     ----------
     {parameters}
-    gammas : sequence of float, default=None
-        Values of `gamma` to try. None: 1/4, 1 and 4 times ``"scale"``; `gamma` alone where that is
-        not ``"scale"`` or the kernel has none; ``"scale"`` alone where the fit moves gamma
-        (`learn_gamma`, or a metric that is learned).
-    Cs : sequence of float, default=None
-        Values of `C` to try. None: `C` / 10, `C` and 10 `C`.
-    metrics : sequence, default=None
-        Values of `metric` to try. None: `metric` alone. A metric that is learned is learned anew at
-        every point of the grid.
+    {gammas}
+    {Cs}
+    {metrics}
     cv : int, splitter or iterable, default=3
         Number of folds, a scikit-learn splitter, or pairs of index arrays.
-    rule : {"min", "one_se"}, default="min"
-        ``"min"``: the best mean score over the folds; ``"one_se"``: of those within one standard
-        error of the best the smallest C, then the smallest gamma. Of equal ones the smallest, too.
-    search_iter : int, default=15
-        Iterations at most at each point of the grid but the first of each fold, which has
-        `max_iter`.
-    n_jobs : int, default=None
-        Folds that are searched at the same time, as in scikit-learn.
+    {rule}
+    {search_iter}
+    {n_jobs}
 
     Attributes
     ----------
     {attributes}
-    cv_results_ : dict of str to array
-        The scores of each point of the grid, in the columns of scikit-learn's searches.
-    best_index_, best_params_, best_score_ : int, dict, float
-        The row of ``cv_results_`` that was chosen, its C, gamma and metric, its mean score.
+    {cv_results_}
+    {best_index_}
 
     See Also
     --------

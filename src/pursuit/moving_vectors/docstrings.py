@@ -123,4 +123,33 @@ precision_ : str
 rounding_loss_ : float
     With `max_bytes`: what rounding takes from the score on rows that were held out when sizes
     were compared.""",
+    "gammas": """
+gammas : sequence of float, default=None
+    Values of `gamma` to try. None: 1/4, 1 and 4 times ``"scale"``; `gamma` alone where that is
+    not ``"scale"`` or the kernel has none; ``"scale"`` alone where the fit moves gamma
+    (`learn_gamma`, or a metric that is learned).""",
+    "Cs": """
+Cs : sequence of float, default=None
+    Values of `C` to try. None: `C` / 10, `C` and 10 `C`.""",
+    "metrics": """
+metrics : sequence, default=None
+    Values of `metric` to try. None: `metric` alone. A metric that is learned is learned anew at
+    every point of the grid.""",
+    "rule": """
+rule : {"min", "one_se"}, default="min"
+    ``"min"``: the best mean score over the folds; ``"one_se"``: of those within one standard
+    error of the best the smallest C, then the smallest gamma. Of equal ones the smallest, too.""",
+    "search_iter": """
+search_iter : int, default=15
+    Iterations at most at each point of the grid but the first of each fold, which has
+    `max_iter`.""",
+    "n_jobs": """
+n_jobs : int, default=None
+    Folds that are searched at the same time, as in scikit-learn.""",
+    "cv_results_": """
+cv_results_ : dict of str to array
+    The scores of each point of the grid, in the columns of scikit-learn's searches.""",
+    "best_index_": """
+best_index_, best_params_, best_score_ : int, dict, float
+    The row of ``cv_results_`` that was chosen, its C, gamma and metric, its mean score.""",
 }
