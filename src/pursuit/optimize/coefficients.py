@@ -355,4 +355,7 @@ def _solve(factor: Array, right: Array) -> Array:
 
 def _preconditioned(factors: list[Array], residual: Array) -> Array:
     """The residual of each output through the factor of its matrix."""
-    return np.stack([_solve(f, residual[:, t]) for t, f in enumerate(factors)], axis=1)
+    solved = np.empty(residual.shape)
+    for t, factor in enumerate(factors):
+        solved[:, t] = _solve(factor, residual[:, t])
+    return solved

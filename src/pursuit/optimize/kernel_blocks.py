@@ -196,6 +196,7 @@ class BlockValues:
         self.filled = False
         self.parallel = entries * (d + self.n_vectors) > PARALLEL_WORK
         self.spans = self._spans(max(SMALLEST_BLOCK, BLOCK_ENTRIES // (self.n_vectors + d + 1)))
+        self.shares = self._shares()
 
     def _spans(self, size: int) -> list[slice]:
         """Blocks of at most so many rows, as many for each thread."""
@@ -203,6 +204,15 @@ class BlockValues:
         n_blocks = n_shares * ceil(self.n_rows / (size * n_shares))
         bounds = np.linspace(0, self.n_rows, n_blocks + 1).astype(int)
         return [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True) if a < b]
+
+    def _shares(self) -> list[tuple[list[slice], Room]]:
+        """Each thread's blocks and arrays: once, as a small problem passes over them often."""
+        n_shares = min(blocks.n_threads() if self.parallel else 1, len(self.spans))
+        bounds = np.linspace(0, len(self.spans), n_shares + 1).astype(int)
+        return [
+            (self.spans[a:b], self.table.room(i))
+            for i, (a, b) in enumerate(zip(bounds[:-1], bounds[1:], strict=True))
+        ]
 
     def rows(self, span: slice) -> tuple[Array, Array]:
         """Rows x, and their coordinates u as h."""
@@ -247,13 +257,8 @@ class BlockValues:
 
     def _run(self, work: Callable[[list[slice], Room], Any]) -> list[Any]:
         """`work` for each thread's share of the blocks."""
-        n_shares = min(blocks.n_threads() if self.parallel else 1, len(self.spans))
-        bounds = np.linspace(0, len(self.spans), n_shares + 1).astype(int)
-        shares = [
-            (self.spans[a:b], self.table.room(i))
-            for i, (a, b) in enumerate(zip(bounds[:-1], bounds[1:], strict=True))
-        ]
-        results = blocks.in_parallel(lambda share: work(*share), shares, parallel=n_shares > 1)
+        several = len(self.shares) > 1
+        results = blocks.in_parallel(lambda share: work(*share), self.shares, parallel=several)
         self.filled = True
         return results
 
