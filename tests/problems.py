@@ -1,5 +1,6 @@
 """Awkward data for the tests: correlated columns, means far from zero, duplicates, weights."""
 
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,21 @@ def awkward(n_rows=60, seed=0):
     weights = rng.uniform(0.3, 3.0, size=n_rows)
     weights[1::11] = 0.0
     return Problem(X, Y, labels, weights)
+
+
+def pairwise(*factors):
+    """Rows in which every pair of levels of any two factors occurs: far fewer than all rows.
+
+    What goes wrong in one setting, or where two meet, goes wrong in one of these rows, too.
+    """
+    rows = list(product(*(range(len(levels)) for levels in factors)))
+    pairs = {row: set(combinations(enumerate(row), 2)) for row in rows}
+    left, chosen = set().union(*pairs.values()), []
+    while left:
+        row = max(rows, key=lambda row: len(pairs[row] & left))
+        left -= pairs[row]
+        chosen.append(tuple(levels[k] for levels, k in zip(factors, row, strict=True)))
+    return chosen
 
 
 def as_targets(labels):

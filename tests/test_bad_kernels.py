@@ -5,6 +5,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from problems import pairwise
 from sklearn.base import clone
 from test_properties import ESTIMATORS, fitted
 
@@ -46,9 +47,11 @@ def message(model, X, labels, numbers):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("everywhere", [False, True])
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("model", WITH_KERNEL, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    ("model", "bad", "everywhere"),
+    pairwise(WITH_KERNEL, [np.nan, np.inf, -np.inf], [False, True]),
+    ids=lambda value: str(value) if isinstance(value, (bool, float)) else type(value).__name__,
+)
 def test_a_function_whose_values_are_not_finite(model, bad, everywhere, problem):
     said = message(clone(model).set_params(kernel=hollow(bad, everywhere)), *problem)
     assert said.startswith("kernel: ")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 import sklearn
-from problems import as_targets, awkward
+from problems import as_targets, awkward, pairwise
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer, load_wine, make_blobs
@@ -59,9 +59,10 @@ def equation_8(loss, F, y, weights, alpha, A, box):
 # The problem of eq. 8.
 
 
-@pytest.mark.parametrize("penalty", ["identity", "kernel", "matrix"])
-@pytest.mark.parametrize("bounds", [None, (0.0, 0.3), "one each"], ids=str)
-@pytest.mark.parametrize("loss", CONVEX)
+@pytest.mark.parametrize(
+    ("loss", "bounds", "penalty"),
+    pairwise(list(CONVEX), [None, (0.0, 0.3), "one each"], ["identity", "kernel", "matrix"]),
+)
 def test_the_objective_is_the_least_one(two, rng, loss, bounds, penalty):
     X, labels, weights = two
     y = np.where(labels == "yes", 1.0, -1.0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from problems import pairwise
 from reference_density import leave_one_out, manifold_parzen, parzen
 from scipy.optimize import minimize_scalar
 
@@ -95,9 +96,9 @@ def test_batches_and_threads_change_nothing(rng, monkeypatch):
     assert_allclose(found, expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("n", [1, 2, 40])
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("start", [1e-9, 0.05, 1e4])
+@pytest.mark.parametrize(
+    ("n", "scale", "start"), pairwise([1, 2, 40], [1e-6, 1.0, 1e6], [1e-9, 0.05, 1e4])
+)
 def test_the_bandwidth_of_the_highest_likelihood(n, scale, start, rng):
     X, weights = cloud(rng, 50, n)
 

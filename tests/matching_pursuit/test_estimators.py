@@ -8,7 +8,7 @@ import pytest
 import reference
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
-from problems import as_targets, awkward
+from problems import as_targets, awkward, pairwise
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -90,10 +90,10 @@ def regression_path(fitting, alpha, intercept):
     return reference.PURSUITS[fitting](D, P.Y[USED], P.weights[USED], 12, alpha, intercept)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("alpha", [0.0, 1e-2])
-@pytest.mark.parametrize("fitting", FITTINGS)
+@pytest.mark.parametrize(
+    ("fitting", "alpha", "intercept", "route"),
+    pairwise(FITTINGS, [0.0, 1e-2], [True, False], ROUTES),
+)
 def test_regression_on_two_targets_equals_reference(fitting, alpha, intercept, route):
     path = regression_path(fitting, alpha, intercept)
     model = KernelMatchingPursuitRegressor(
@@ -117,10 +117,10 @@ def class_path(fitting, multi_class, budgets, alpha):
     return reference.one_vs_rest(fitting, D, Y, budgets, weights, alpha)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("alpha", [0.0, 1e-2])
-@pytest.mark.parametrize("multi_class", ["shared", "ovr"])
-@pytest.mark.parametrize("fitting", FITTINGS)
+@pytest.mark.parametrize(
+    ("fitting", "multi_class", "alpha", "route"),
+    pairwise(FITTINGS, ["shared", "ovr"], [0.0, 1e-2], ROUTES),
+)
 def test_three_classes_equal_reference(fitting, multi_class, alpha, route):
     # 11 steps dealt to three classes in turn: 4, 4 and 3.
     path = class_path(fitting, multi_class, (4, 4, 3), alpha)
@@ -295,9 +295,9 @@ def test_random_candidates_are_training_rows_and_repeatable():
 # The path: every prefix is a model.
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("multi_class", ["shared", "ovr"])
-@pytest.mark.parametrize("fitting", FITTINGS)
+@pytest.mark.parametrize(
+    ("fitting", "multi_class", "route"), pairwise(FITTINGS, ["shared", "ovr"], ROUTES)
+)
 def test_truncate_equals_fit_of_classifier(fitting, multi_class, route):
     model = KernelMatchingPursuitClassifier(
         14, gamma=GAMMA, fitting=fitting, multi_class=multi_class, alpha=1e-3, route=route
@@ -371,13 +371,19 @@ def assert_best_was_chosen(model, X, y, weights):
     assert_equal_fits(model, again.fit(X, y, weights), X)
 
 
+GRID = {"gammas": [0.1, 0.5], "cv": ShuffleSplit(2, test_size=0.3, random_state=1)}
+
+
+@cache
+def regression_losses(case):
+    return brute_force(P.Y, GRID["gammas"], splits_of(GRID["cv"]), 6, **CV_CASES[case])
+
+
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("case", CV_CASES)
 def test_cross_validated_regression_equals_brute_force(case, route):
-    cv = ShuffleSplit(3, test_size=0.3, random_state=1)
-    gammas = [0.1, 0.5]
-    expected = brute_force(P.Y, gammas, splits_of(cv), 6, **CV_CASES[case])
-    model = KernelMatchingPursuitRegressorCV(6, gammas=gammas, cv=cv, route=route, **CV_CASES[case])
+    expected = regression_losses(case)
+    model = KernelMatchingPursuitRegressorCV(6, route=route, **GRID, **CV_CASES[case])
     model.fit(P.X, P.Y, P.weights)
     assert_allclose(model.cv_loss_path_, expected, rtol=1e-8)
     assert_best_was_chosen(model, P.X, P.Y, P.weights)

@@ -1,12 +1,13 @@
 """Losses, dictionaries and stopping rules through the estimators."""
 
 import warnings
+from itertools import cycle
 
 import numpy as np
 import pytest
 import reference
 from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
-from problems import as_targets, awkward
+from problems import as_targets, awkward, pairwise
 from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn.base import clone
@@ -67,10 +68,11 @@ def assert_equal_models(a, b, X=P.X, rtol=1e-6):
 # The path.
 
 
-@pytest.mark.parametrize("selection", ["loss", "squared_error"])
-@pytest.mark.parametrize("every", [1, 3])
-@pytest.mark.parametrize(("kind", "loss"), EVERY_LOSS)
-def test_truncate_is_fit_at_multiples_of_refit_every(kind, loss, every, selection):
+@pytest.mark.parametrize(
+    ("task", "every", "selection"), pairwise(EVERY_LOSS, [1, 3], ["loss", "squared_error"])
+)
+def test_truncate_is_fit_at_multiples_of_refit_every(task, every, selection):
+    kind, loss = task
     options = {"refit_every": every, "selection": selection}
     model = fitted(kind, loss, 7, **options)
     assert model.n_iter_ == 7
@@ -82,7 +84,7 @@ def test_truncate_is_fit_at_multiples_of_refit_every(kind, loss, every, selectio
             assert_allclose(stage, small.predict(P.X), rtol=1e-7, atol=1e-9)
         else:
             assert_array_equal(stage, small.predict(P.X))
-        if n % every == 0:
+        if n in (3, 6):
             again = fitted(kind, loss, n, **options)
             assert_equal_models(small, again)
             assert_allclose(small.train_loss_path_, again.train_loss_path_, rtol=1e-9)
@@ -200,9 +202,10 @@ def test_huber_is_not_moved_by_outliers(rng):
 # Probabilities and means.
 
 
-@pytest.mark.parametrize("labels", [TWO, P.labels])
-@pytest.mark.parametrize("loss", CLASS_LOSSES)
-@pytest.mark.parametrize("multi_class", ["shared", "ovr"])
+@pytest.mark.parametrize(
+    ("labels", "loss", "multi_class"),
+    pairwise([TWO, P.labels], CLASS_LOSSES, ["shared", "ovr"]),
+)
 def test_probabilities(labels, loss, multi_class):
     model = KernelMatchingPursuitClassifier(9, gamma=GAMMA, loss=loss, multi_class=multi_class)
     model.fit(P.X, labels, P.weights)
@@ -309,9 +312,12 @@ def test_a_loss_as_an_object_is_its_name():
 # Weights.
 
 
-@pytest.mark.parametrize("fitting", ["backfit", "prefit", "basic"])
-@pytest.mark.parametrize(("kind", "loss"), EVERY_LOSS)
-def test_weight_two_is_the_row_twice(kind, loss, fitting):
+@pytest.mark.parametrize(
+    ("task", "fitting"),
+    list(zip(EVERY_LOSS, cycle(["backfit", "prefit", "basic"]), strict=False)),
+)
+def test_weight_two_is_the_row_twice(task, fitting):
+    kind, loss = task
     model, target = model_of(kind, loss, 6, fitting=fitting)
     twice = np.r_[np.arange(60), np.arange(0, 60, 3)]
     weights = np.where(np.arange(60) % 3 == 0, 2.0, 1.0)
@@ -394,22 +400,24 @@ def bound_of(model, wrong, weights, X):
     return np.array(bounds)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("labels", [TWO, P.labels])
 @pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"loss": "log_loss"},
-        {"fitting": "basic"},
-        {"multi_class": "ovr", "loss": "smooth_hinge"},
-    ],
+    ("options", "labels", "weighted"),
+    pairwise(
+        [
+            {},
+            {"loss": "log_loss"},
+            {"fitting": "basic"},
+            {"multi_class": "ovr", "loss": "smooth_hinge"},
+        ],
+        [TWO, P.labels],
+        [False, True],
+    ),
 )
 def test_bound_counts_the_rows(options, labels, weighted):
     weights = np.where(np.arange(60) % 4 == 0, 2.0, 1.0) if weighted else np.ones(60)
     weights[[5, 8]] = 0.0 if weighted else 1.0
     options = {"gamma": 3.0, "early_stopping": "bound", **options}
-    model = KernelMatchingPursuitClassifier(25, **options).fit(P.X, labels, weights)
+    model = KernelMatchingPursuitClassifier(15, **options).fit(P.X, labels, weights)
     whole = clone(model).set_params(early_stopping=False).fit(P.X, labels, weights)
     expected = bound_of(whole, lambda m: m.predict(P.X) != labels, weights, P.X)
     assert_allclose(model.bound_path_, expected, rtol=1e-9)
@@ -479,18 +487,19 @@ def test_a_new_rule_forgets_the_losses_of_the_old_one():
 # Cross-validation.
 
 
-@pytest.mark.parametrize("route", ["gram", "direct"])
-@pytest.mark.parametrize("selection", ["loss", "squared_error"])
-@pytest.mark.parametrize("loss", ["log_loss", "squared_error_tanh"])
+@pytest.mark.parametrize(
+    ("loss", "selection", "route"),
+    pairwise(["log_loss", "squared_error_tanh"], ["loss", "squared_error"], ["gram", "direct"]),
+)
 def test_cross_validated_classes_equal_refits_on_the_folds(loss, selection, route):
     options = {"loss": loss, "selection": selection, "alpha": 0.1, "route": route}
-    cv = StratifiedKFold(3)
-    model = KernelMatchingPursuitClassifierCV(6, gammas=[0.05, 0.5], cv=cv, **options)
+    cv = StratifiedKFold(2)
+    model = KernelMatchingPursuitClassifierCV(5, gammas=[0.05, 0.5], cv=cv, **options)
     model.fit(P.X, P.labels, P.weights)
     for g, gamma in enumerate((0.05, 0.5)):
         for f, (train, test) in enumerate(cv.split(USED, P.labels[USED])):
             train, test = USED[train], USED[test]
-            plain = KernelMatchingPursuitClassifier(6, gamma=gamma, **options)
+            plain = KernelMatchingPursuitClassifier(5, gamma=gamma, **options)
             plain.fit(P.X[train], P.labels[train], P.weights[train])
             Y = as_targets(P.labels[test])
             losses = [

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import reference
+from problems import pairwise
 from scipy.optimize import minimize
 
 from pursuit.expansion.basis_functions import Atoms
@@ -62,9 +63,9 @@ def derivatives(problem, beta, step=1e-6):
     )
 
 
-@pytest.mark.parametrize("penalty", ["identity", "kernel"])
-@pytest.mark.parametrize("box", BOXES)
-@pytest.mark.parametrize("loss", CONVEX)
+@pytest.mark.parametrize(
+    ("loss", "box", "penalty"), pairwise(list(CONVEX), list(BOXES), ["identity", "kernel"])
+)
 def test_the_optimum_is_that_of_a_general_solver(rng, loss, box, penalty):
     problem = network(rng, loss, box=box, penalty=penalty, n=26)
     found = solve(problem, tol=1e-8)

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
+from problems import pairwise
 from scipy.optimize import check_grad, minimize
 
 from pursuit.expansion.design_matrix import DesignMatrix
@@ -137,10 +138,10 @@ def test_gradient_of_the_test_itself(rng):
     assert error < 1e-4
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("alpha", [0.0, 0.3])
-@pytest.mark.parametrize("n_outputs", [1, 2])
-@pytest.mark.parametrize("name", EVERY_LOSS)
+@pytest.mark.parametrize(
+    ("name", "n_outputs", "alpha", "intercept"),
+    pairwise(list(EVERY_LOSS), [1, 2], [0.0, 0.3], [True, False]),
+)
 def test_minimum_is_that_of_scipy(name, n_outputs, alpha, intercept, minimise):
     problem = problem_of(name, n_outputs, alpha, intercept)
     minimum = minimise(problem)
