@@ -653,7 +653,6 @@ def excused(estimator):
     [
         SparseKernelCCA(),
         SparseKernelCCA(2, n_basis=10, kernel=("linear", "rbf"), alpha=0.1),
-        SparseKernelCCA(2, n_basis=10, n_candidates=5, random_state=0),
     ],
     expected_failed_checks=excused,
 )

@@ -16,8 +16,10 @@ ESTIMATORS = [
     SparseKernelClassifier(5, max_iter=5, random_state=0),
     SparseKernelClassifier(3, metric=2, early_stopping=True, max_iter=5, random_state=0),
     SparseKernelRegressor(5, max_iter=5, random_state=0),
-    SparseKernelClassifierCV(8, max_iter=3, gammas=[0.1, 1.0], Cs=[10.0], cv=2, random_state=0),
-    SparseKernelRegressorCV(8, max_iter=3, Cs=[1.0], cv=2, rule="one_se", random_state=0),
+    SparseKernelClassifierCV(4, max_iter=3, gammas=[0.1], Cs=[10.0], cv=2, random_state=0),
+    SparseKernelRegressorCV(
+        4, max_iter=3, gammas=[0.1, 1.0], Cs=[1.0], cv=2, rule="one_se", random_state=0
+    ),
     KernelMetric(n_components=2, n_rounds=0, random_state=0),
     SparseOneClass(3, max_iter=3, random_state=0),
 ]
