@@ -31,8 +31,8 @@ ALL = 10_000
 
 @pytest.fixture(scope="module")
 def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:600] / 16, y[:600], X[600:1000] / 16, y[600:1000]
+    X, y = load_digits(n_class=5, return_X_y=True)
+    return X[:300] / 16, y[:300], X[300:600] / 16, y[300:600]
 
 
 @pytest.fixture(scope="module")
@@ -94,12 +94,12 @@ def test_break_ties_needs_one_value_a_class(digits):
 @pytest.mark.parametrize("labels", [[False, True], ["yes", "no"], [3, -1]])
 def test_two_classes(labels, digits):
     X, y, fresh, _ = digits
-    original = SVC().fit(X, np.array(labels)[(y > 4).astype(int)])
+    original = SVC().fit(X, np.array(labels)[(y > 2).astype(int)])
     small = compress(original, ALL)
     assert_array_equal(small.classes_, original.classes_)
     assert_array_equal(small.predict(fresh), original.predict(fresh))
     assert_allclose(small.decision_function(fresh), original.decision_function(fresh), atol=1e-8)
-    assert small.decision_function(fresh).shape == (400,)
+    assert small.decision_function(fresh).shape == (300,)
 
 
 def test_a_value_of_zero_is_the_second_class():
@@ -141,8 +141,9 @@ def test_a_ridge_regression_keeps_the_shape_of_its_targets(curve):
     assert compress(column, 5, X).predict(X).shape == (120, 1)
 
 
-def test_an_outlier_detector(digits):
-    X, _, fresh, _ = digits
+def test_an_outlier_detector():
+    X = load_digits(return_X_y=True)[0] / 16
+    X, fresh = X[:600], X[600:1000]
     original = OneClassSVM(nu=0.3).fit(X)
     small = compress(original, ALL, fresh)
     assert isinstance(small, CompressedOutlierDetector)
@@ -167,7 +168,7 @@ def test_a_tenth_of_the_vectors_predicts_nearly_the_same(svc, digits):
     assert small.prediction_change_ < 0.05
     assert_allclose(small.scores_, (svc.score(fresh, labels), small.score(fresh, labels)))
     assert small.scores_[1] > small.scores_[0] - 0.03
-    assert small.relative_errors_.shape == (45,)
+    assert small.relative_errors_.shape == (10,)
 
 
 @pytest.mark.parametrize("n_components", [10, 40])
@@ -267,7 +268,7 @@ def test_saved_and_loaded(kind, svc, curve, digits, tmp_path):
         "regressor": (KernelRidge(kernel="rbf").fit(*curve), curve[0]),
         "outlier": (OneClassSVM().fit(digits[0]), digits[2]),
     }[kind]
-    small = compress(original, 15, X)
+    small = compress(original, 15, X, max_iter=5)
     save(small, tmp_path / "small.pursuit")
     same = load(tmp_path / "small.pursuit")
     assert_array_equal(same.predict(X), small.predict(X))
@@ -286,10 +287,10 @@ def test_training_and_compressing_in_one_go(digits, curve, tmp_path):
         CompressedClassifier(n_components=ALL).fit(X, y).predict(fresh),
         SVC().fit(X, y).predict(fresh),
     )
-    search = GridSearchCV(CompressedClassifier(refit=None), {"n_components": [2, 40]}, cv=2).fit(
+    search = GridSearchCV(CompressedClassifier(refit=None), {"n_components": [2, 20]}, cv=2).fit(
         X, y
     )
-    assert search.best_params_ == {"n_components": 40}
+    assert search.best_params_ == {"n_components": 20}
     heavy = np.where(y == 3, 5.0, 0.5)
     weighted = CompressedClassifier(SVC(), 40, refit=None).fit(X, y, sample_weight=heavy)
     expected = compress(SVC().fit(X, y, sample_weight=heavy), 40)

@@ -36,7 +36,7 @@ def change(small, original, fresh):
     )
 
 
-@pytest.mark.parametrize("n_components", [6, 10, 15])
+@pytest.mark.parametrize("n_components", [6, 10])
 def test_moved_vectors_are_nearest_on_fresh_rows(n_components, moons):
     svc, X, _, fresh = moons
     plain, refitted, moved = (
@@ -48,7 +48,7 @@ def test_moved_vectors_are_nearest_on_fresh_rows(n_components, moons):
     assert 0 < moved.n_iter_ <= 100
 
 
-@pytest.mark.parametrize("n_components", [10, 15])
+@pytest.mark.parametrize("n_components", [10])
 def test_rows_drawn_around_the_vectors_serve_where_none_are_given(n_components, moons):
     svc, _, _, fresh = moons
     plain, drawn = compress(svc, n_components), compress(svc, n_components, refit="move")
@@ -152,16 +152,16 @@ def test_what_is_returned_is_measured_in_the_feature_space(moons):
 
 
 def test_several_classes_share_the_vectors():
-    X, y = load_digits(return_X_y=True)
+    X, y = load_digits(n_class=5, return_X_y=True)
     X = X / 16
     svc = SVC(C=10).fit(X[:300], y[:300])
-    plain, moved = (compress(svc, 20, X[:300], y[:300], refit=r) for r in ("least_squares", "auto"))
+    plain, moved = (compress(svc, 15, X[:300], y[:300], refit=r) for r in ("least_squares", "auto"))
     fresh = X[300:800]
     svc.decision_function_shape = "ovo"
     exact = svc.decision_function(fresh)
     left = [np.mean((model.expansion_(fresh) - exact) ** 2) for model in (plain, moved)]
     assert left[1] < 0.85 * left[0]
-    assert moved.dual_coef_.shape == (45, 20)
+    assert moved.dual_coef_.shape == (10, 15)
     assert_allclose(
         moved.prediction_change_, np.mean(moved.predict(X[:300]) != svc.predict(X[:300]))
     )
