@@ -274,7 +274,7 @@ def rows_of_two_kinds(rng, m):
 def test_coverage_of_compression_bound(rng, selection):
     fresh = rows_of_two_kinds(rng, 4000)
     failures = optimistic = 0
-    for _ in range(200):
+    for _ in range(100):
         X = rows_of_two_kinds(rng, 60)
         model = SparseKernelPCA(15, gamma=1.0, selection=selection).fit(X)
         expected = [residual.mean() for residual in model.staged_residual(fresh)]
@@ -282,8 +282,8 @@ def test_coverage_of_compression_bound(rng, selection):
         failures += (np.minimum.accumulate(terms) < expected).any()
         means = model.residual_path_ * 60 / (60 - np.arange(1, 16))
         optimistic += (means < expected).any()
-    assert failures <= 10
-    assert optimistic > 100  # The mean over the other rows alone is no bound.
+    assert failures <= 5
+    assert optimistic > 50  # The mean over the other rows alone is no bound.
 
 
 def directions(rng, m):

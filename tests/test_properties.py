@@ -51,7 +51,7 @@ from pursuit import (
     SparseOneClass,
 )
 
-EXAMPLES = int(os.environ.get("PURSUIT_EXAMPLES", "200"))
+EXAMPLES = int(os.environ.get("PURSUIT_EXAMPLES", "50"))
 
 ESTIMATORS = [
     CompressedClassifier(n_components=3),

@@ -116,10 +116,11 @@ def same(found, wanted):
             assert_array_equal(found[name], values, err_msg=name)
 
 
-@pytest.mark.parametrize("k", [-300, -60, 60, 300])
+@pytest.mark.parametrize("k", [-300, 60])
 @pytest.mark.parametrize("i", range(len(ESTIMATORS)), ids=lambda i: type(ESTIMATORS[i]).__name__)
 def test_the_unit_changes_nothing(i, k):
-    same(answers(ESTIMATORS[i], k), expected(i))
+    """A far unit and a near one; of each pair of neighbours in the list one goes the other way."""
+    same(answers(ESTIMATORS[i], k if i % 2 else -k), expected(i))
 
 
 @pytest.mark.parametrize("k", [-300, 300])

@@ -300,7 +300,7 @@ MEASURED = {
 @pytest.mark.parametrize("loss", MEASURED)
 def test_a_loss_for_numbers_takes_counts_as_numbers_and_measures_by_itself(run, loss):
     write("a.csv", visits())
-    options = ("--target", "visits", "--output", "m", "--loss", loss)
+    options = ("--target", "visits", "--output", "m", "--loss", loss, "--price", "10")
     code, out, err = run("fit", "a.csv", *options, "--n-components", "4", "--gamma", "0.5")
     assert (code, err) == (0, "")
     name, constant, shown = MEASURED[loss]
@@ -328,7 +328,7 @@ def test_a_loss_for_classes_and_its_ridge(run):
 
 def test_the_level_of_a_quantile(run):
     write("a.csv", visits())
-    options = ("--target", "visits", "--output", "m", "--loss", "quantile")
+    options = ("--target", "visits", "--output", "m", "--loss", "quantile", "--price", "10")
     code, out, err = run("fit", "a.csv", *options, "-n", "5", "--gamma", "2", "--quantile", "0.9")
     assert (code, err) == (0, "")
     assert "the 0.9 quantile" in out

@@ -1,6 +1,6 @@
 """Every door for files takes damaged and strange content with one clear error, or reads it.
 
-500 inputs a door: bits flipped, cut off, bytes put in, parts repeated. A damaged model file is
+200 inputs a door: bits flipped, cut off, bytes put in, parts repeated. A damaged model file is
 refused, or its model answers as the whole one does.
 """
 
@@ -61,7 +61,7 @@ def damaged(content, rng):
 def test_damaged_data_is_read_or_refused_in_a_line(tmp_path, name):
     rng = np.random.default_rng(0)
     content, path, refused = content_of(name), tmp_path / name, 0
-    for _ in range(500):
+    for _ in range(200):
         path.write_bytes(damaged(content, rng))
         try:
             assert len(read(path))
@@ -69,7 +69,7 @@ def test_damaged_data_is_read_or_refused_in_a_line(tmp_path, name):
             refused += 1
             assert str(fault).startswith(str(path))
             assert "\n" not in str(fault) and len(str(fault)) < len(str(path)) + 300
-    assert refused > 20
+    assert refused > 8
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_damaged_models_are_refused_in_a_line(tmp_path, model_bytes):
     path.write_bytes(model_bytes)
     X = np.arange(0.0, 20.0, 0.7)[:, None]
     expected = pursuit.load(path).predict(X)
-    for _ in range(500):
+    for _ in range(200):
         path.write_bytes(damaged(model_bytes, rng))
         try:
             answer = pursuit.load(path).predict(X)
@@ -98,7 +98,7 @@ def test_damaged_models_are_refused_in_a_line(tmp_path, model_bytes):
 
 def test_a_model_cut_anywhere_is_refused(tmp_path, model_bytes):
     path = tmp_path / "m"
-    for end in range(0, len(model_bytes), 7):
+    for end in range(0, len(model_bytes), 13):
         path.write_bytes(model_bytes[:end])
         with pytest.raises(ModelFileError):
             pursuit.load(path)
@@ -155,7 +155,7 @@ while True:
 def test_a_process_killed_while_saving_leaves_a_whole_file(tmp_path, model_bytes):
     path = tmp_path / "m"
     rng = np.random.default_rng(0)
-    for _ in range(3):
+    for _ in range(2):
         path.write_bytes(model_bytes)
         process = subprocess.Popen(
             [sys.executable, "-c", SAVING, str(path)], stdout=subprocess.PIPE, text=True

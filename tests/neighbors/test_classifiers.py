@@ -344,7 +344,7 @@ def test_equal_distances_do_not_go_by_the_order_of_the_rows(make, kind, rng):
     y = rng.integers(0, 2, len(X))
     Q = X[::5] + np.array([0.5, 0.0, 0.5])
     models = []
-    for _ in range(20):
+    for _ in range(6):
         order = rng.permutation(len(X))
         models.append(make(4).fit(kind(X[order]), y[order]))
     expected = models[0].decision_function(Q)
@@ -522,7 +522,7 @@ def test_the_curve_is_that_of_one_model_after_another(clouds):
 
 def test_the_curve_without_rows_leaves_each_out_in_turn(clouds):
     X, y, _ = clouds
-    X, y = np.vstack([X[:60], X[:60] + 0.5]), np.append(y[:60], y[1:61])
+    X, y = np.vstack([X[:30], X[:30] + 0.5]), np.append(y[:30], y[1:31])
     X, y = np.vstack([X, X[:1] + 9]), np.append(y, 3)  # a class of one row
     for model in (HyperplaneKNeighborsClassifier(4, alpha=0.1), ConvexKNeighborsClassifier(4)):
         wrong = 0
