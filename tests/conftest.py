@@ -18,6 +18,12 @@ import numpy as np
 import pytest
 
 
+def pytest_configure(config):
+    """Let workers that have nothing left to do take tests from the others, where there are some."""
+    if getattr(config.option, "dist", None) == "load":
+        config.option.dist = "worksteal"
+
+
 @pytest.fixture
 def rng():
     """Give the same random numbers to every test, whatever ran before it."""
