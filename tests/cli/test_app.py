@@ -237,7 +237,8 @@ def test_every_format_fits_scores_and_predicts(run, name):
     else:
         write(name, frame.write_csv(separator="\t" if "tsv" in name else ","))
     target = () if name.endswith("npz") or "svm" in name else ("--target", "y")
-    code, out, err = run("fit", name, *target, "--output", "m", "--n-components", 10, "--gamma", 1)
+    options = ("--output", "m", "--n-components", 10, "--gamma", 1, "--price", 1000)
+    code, out, err = run("fit", name, *target, *options)
     assert (code, err) == (0, ""), err
     error, baseline = re.search(r"error +([0-9.]+) % +([0-9.]+) %", out).groups()
     assert float(error) < 0.4 * float(baseline)

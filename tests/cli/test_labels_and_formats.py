@@ -14,7 +14,7 @@ from pursuit.io.columns import Column, infer_column
 from pursuit.io.tables import read
 from pursuit.model_file import load_attachments, save
 
-QUICK = ("-n", "4", "--gamma", "0.5", "-o", "m")
+QUICK = ("-n", "4", "--gamma", "0.5", "--price", "10", "-o", "m")
 
 
 @pytest.fixture(autouse=True)
