@@ -62,7 +62,7 @@ from pursuit._validation import Samples
 from pursuit.base.cross_validation import CrossValidated, Split, gamma_grid, resolve_scorer
 from pursuit.base.docstrings import with_shared_sections
 from pursuit.base.parameters import constructor
-from pursuit.dictionary import Dictionary
+from pursuit.dictionary import CANDIDATES_A_VECTOR, Dictionary, n_candidate_rows
 from pursuit.greedy.any_loss import warn_unconverged
 from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.greedy.multi_output import round_robin
@@ -79,6 +79,9 @@ __all__ = [
     "KernelMatchingPursuitRegressorCV",
     "kernel_matching_pursuit",
 ]
+
+# Candidates that a search by cross-validation makes do with.
+SEARCH_CANDIDATES = 1_000
 
 
 def kernel_matching_pursuit(
@@ -259,9 +262,10 @@ class _CrossValidation(CrossValidated, MatchingPursuit):
     cv: Any = 5
     scoring: Any = None
     rule: str = "min"
+    search_candidates: int | float | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Choose gamma and the number of components, then fit on all rows.
+        """Choose gamma and the number of components with few candidates, then fit with all.
 
         Parameters
         ----------
@@ -294,18 +298,19 @@ class _CrossValidation(CrossValidated, MatchingPursuit):
         method = self._method(loss)
         measure = self._step_scorer(samples, sample_weight, method, loss)
 
-        def dictionary(gamma: Any) -> Dictionary:
+        def dictionary(gamma: Any, candidates: Array) -> Dictionary:
             return self._dictionary(samples, gamma, candidates, rows)
 
         def losses(dictionary: Dictionary) -> tuple[Array, Array]:
             score = None if measure is None else partial(measure, dictionary)
             return fold_losses(dictionary, samples, splits, budgets, method, score)
 
-        found = [losses(dictionary(gamma)) for gamma in self.gammas_]
+        few = self._search_candidates(samples, candidates, sum(budgets))
+        found = [losses(dictionary(gamma, few)) for gamma in self.gammas_]
         self.cv_loss_path_ = np.array([loss for loss, _ in found])
         self._choose(np.array([scores for _, scores in found]))
         chosen = self._first_budgets(budgets)
-        final, train = dictionary(self.gamma_), _some(samples, rows)
+        final, train = dictionary(self.gamma_, candidates), _some(samples, rows)
         fit = kernel_matching_pursuit(final, train, chosen, method)
         return self._store_fit(fit, final, train, chosen, method, loss)
 
@@ -313,6 +318,14 @@ class _CrossValidation(CrossValidated, MatchingPursuit):
         """Add the rule to the common checks."""
         super()._check_parameters()
         self._check_rule()
+
+    def _search_candidates(self, samples: Samples, candidates: Array, budget: int) -> Array:
+        """The candidates that gamma and the number of components are chosen with."""
+        asked = self.search_candidates
+        if asked is None:
+            asked = max(SEARCH_CANDIDATES, CANDIDATES_A_VECTOR * budget)
+        number = n_candidate_rows(asked, len(candidates), budget, name="search_candidates")
+        return self._drawn(samples, candidates, number)
 
     def _choose(self, scores: Array) -> None:
         """Set gamma and what tells how the search went, from (n_gammas, n_splits, n_steps)."""

@@ -245,7 +245,10 @@ class MatchingPursuit(PathModel, KernelParameters):
 
     def _candidates(self, samples: Samples, rows: Array, budget: int) -> Array:
         """Rows that candidate functions may be centred on: all of `rows`, or a random part."""
-        number = n_candidate_rows(self.n_candidates, len(rows), budget)
+        return self._drawn(samples, rows, n_candidate_rows(self.n_candidates, len(rows), budget))
+
+    def _drawn(self, samples: Samples, rows: Array, number: int) -> Array:
+        """So many of the rows, drawn among the distinct ones; all where there are no more."""
         # Equal rows of kernel values, or of two classes with their own kernels, are two functions.
         by_row = is_precomputed(self.kernel) or isinstance(self.kernel, Mapping)
         X = None if by_row or number >= len(rows) else samples.X
@@ -264,8 +267,9 @@ class MatchingPursuit(PathModel, KernelParameters):
             training=training,
             weights=samples.weights,
         )
-        if self.n_candidates is not None and found.rows is None:
-            raise ValueError("n_candidates has no meaning with a dictionary of given centres")
+        for name in ("n_candidates", "search_candidates"):
+            if getattr(self, name, None) is not None and found.rows is None:
+                raise ValueError(f"{name} has no meaning with a dictionary of given centres")
         return found
 
     def _store_fit(
