@@ -21,6 +21,7 @@ from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.displays.density import DensityDisplay
 from pursuit.displays.frontier import FrontierDisplay
 from pursuit.displays.images import VectorImageDisplay
+from pursuit.greedy.statistics import KernelStatistics
 from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -75,6 +76,7 @@ __all__ = [
     "KernelMatchingPursuitRegressor",
     "KernelMatchingPursuitRegressorCV",
     "KernelMetric",
+    "KernelStatistics",
     "LocalGaussianDensity",
     "ManifoldParzenDensity",
     "ManifoldParzenDensityCV",

@@ -71,6 +71,7 @@ from pursuit.greedy.stopping import Fit, Stopping, choose_prefix
 from pursuit.losses import Loss
 from pursuit.matching_pursuit.cross_validation import fold_losses, hold_out
 from pursuit.matching_pursuit.path_model import MatchingPursuit, PathClassifier, PathRegressor
+from pursuit.matching_pursuit.streams import StatisticsClassifier, StatisticsRegressor
 
 __all__ = [
     "KernelMatchingPursuitClassifier",
@@ -154,6 +155,8 @@ class _EarlyStopping(MatchingPursuit):
             If a parameter or the data are invalid; the message names the parameter or row.
         """
         self._check_parameters()
+        if hasattr(self, "statistics_"):
+            del self.statistics_
         samples, budgets = self._read_for_loss(X, y, sample_weight)
         rows, validation = self._held_out(samples, X_val, y_val)
         train = _some(samples, rows)
@@ -393,7 +396,9 @@ def one_function_a_row(centres: Array | None) -> Array:
 
 @with_shared_sections
 @constructor
-class KernelMatchingPursuitRegressor(RegressorMixin, _EarlyStopping, PathRegressor):
+class KernelMatchingPursuitRegressor(
+    RegressorMixin, StatisticsRegressor, _EarlyStopping, PathRegressor
+):
     """Regression by kernel matching pursuit.
 
     {shared}
@@ -435,7 +440,9 @@ class KernelMatchingPursuitRegressor(RegressorMixin, _EarlyStopping, PathRegress
 
 @with_shared_sections
 @constructor
-class KernelMatchingPursuitClassifier(ClassifierMixin, _EarlyStopping, PathClassifier):
+class KernelMatchingPursuitClassifier(
+    ClassifierMixin, StatisticsClassifier, _EarlyStopping, PathClassifier
+):
     """Classification by kernel matching pursuit.
 
     {shared}

@@ -286,16 +286,25 @@ class MatchingPursuit(PathModel, KernelParameters):
         return self._store_path(fit, dictionary, train, method, loss)
 
     def _store_path(
-        self, fit: Fit, dictionary: Dictionary, train: Samples, method: Method, loss: Loss
+        self,
+        fit: Fit,
+        dictionary: Dictionary,
+        train: Samples | None,
+        method: Method,
+        loss: Loss,
+        total: float | None = None,
     ) -> Self:
-        """Set all fitted attributes from a path on the rows `train`."""
+        """Set all fitted attributes from a path on the rows `train`.
+
+        Or on more rows, of which a classifier has these, and whose weight is `total`.
+        """
         atoms = dictionary.atoms.take(fit.support)
         rows = None if dictionary.rows is None else dictionary.rows[fit.support]
         self._store(atoms, fit.path, rows)
         self.loss_ = loss
         self.train_loss_path_ = fit.train_losses
         self.stop_reason_ = fit.reason
-        if is_classifier(self):
+        if is_classifier(self) and train is not None:
             self.inverse_temperature_path_ = inverse_temperatures(
                 fit.path,
                 atoms,
@@ -304,6 +313,7 @@ class MatchingPursuit(PathModel, KernelParameters):
                 basic=self.fitting == "basic",
                 loss=loss,
                 alpha=method.alpha,
+                total=total,
             )
         return self
 
