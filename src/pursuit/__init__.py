@@ -42,6 +42,7 @@ from pursuit.neighbors.classifiers import (
     HyperplaneKNeighborsClassifier,
 )
 from pursuit.neighbors.reference_rows import reference_rows
+from pursuit.online.estimators import OnlineKernelClassifier, OnlineKernelRegressor
 from pursuit.sparse_bayes.relevance_vector import (
     RelevanceVectorClassifier,
     RelevanceVectorRegressor,
@@ -82,6 +83,8 @@ __all__ = [
     "ManifoldParzenDensityCV",
     "ModelFileError",
     "NadarayaWatsonRegressor",
+    "OnlineKernelClassifier",
+    "OnlineKernelRegressor",
     "OrientedGaussians",
     "ParzenDensity",
     "PursuitPathDisplay",

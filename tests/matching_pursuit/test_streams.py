@@ -117,15 +117,19 @@ def test_a_file_holds_the_model_and_not_the_sums(tmp_path):
     save(stream, tmp_path / "model.pursuit")
     loaded = load(tmp_path / "model.pursuit")
     assert_array_equal(loaded.predict(P.X), stream.predict(P.X))
-    with pytest.raises(ValueError, match="goes on from the sums of earlier calls"):
-        loaded.partial_fit(P.X, P.Y)
-    clone(loaded).partial_fit(P.X, P.Y)
+    with pytest.warns(UserWarning, match="partial_fit starts anew"):
+        loaded.partial_fit(P.X[:30], P.Y[:30])
+    fresh = clone(loaded).partial_fit(P.X[:30], P.Y[:30])
+    assert_array_equal(loaded.predict(P.X), fresh.predict(P.X))
 
 
-def test_fit_forgets_the_sums():
-    stream = KernelMatchingPursuitRegressor(3, gamma=0.3).partial_fit(P.X, P.Y).fit(P.X, P.Y)
-    with pytest.raises(ValueError, match="goes on from the sums"):
-        stream.partial_fit(P.X, P.Y)
+def test_fit_forgets_the_sums_and_keeps_the_classes():
+    labels = np.unique(P.labels)
+    stream = KernelMatchingPursuitClassifier(3, gamma=0.3).partial_fit(P.X, P.labels, labels)
+    stream.fit(P.X, P.labels)
+    with pytest.warns(UserWarning, match="partial_fit starts anew"):
+        stream.partial_fit(P.X[:20], P.labels[:20])
+    assert stream.statistics_.n_samples_ == 20
 
 
 SUMS = KernelStatistics(VECTORS, gamma=0.3).update(P.X, P.Y)
@@ -145,6 +149,8 @@ SUMS = KernelStatistics(VECTORS, gamma=0.3).update(P.X, P.Y)
 def test_sums_do_not_tell_everything(options, message):
     with pytest.raises(ValueError, match=message):
         KernelMatchingPursuitRegressor(3, **options).fit_statistics(SUMS)
+    partly = hasattr(KernelMatchingPursuitRegressor(3, **options), "partial_fit")
+    assert partly == ("n_candidates" in options)
 
 
 @pytest.mark.parametrize(

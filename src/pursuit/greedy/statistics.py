@@ -35,14 +35,16 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import (
     Samples,
     check_weights,
+    checked_classes,
     class_codes,
+    class_numbers,
     read_data,
     signed_targets,
     summed,
@@ -404,33 +406,3 @@ def equal_tables(left: Any, right: Any) -> bool:
     if left.shape != right.shape or sparse.issparse(left) != sparse.issparse(right):
         return False
     return not (left != right).nnz if sparse.issparse(left) else bool((left == right).all())
-
-
-def checked_classes(classes: Any) -> Array:
-    """Sorted labels, at least two.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer.
-    """
-    labels: Array = np.unique(column_or_1d(classes))
-    if len(labels) < 2:
-        raise ValueError(f"classes must hold at least two labels, got {labels.tolist()}")
-    return labels
-
-
-def class_numbers(y: Any, classes: Array) -> Array:
-    """The place of each label among sorted ones.
-
-    Raises
-    ------
-    ValueError
-        If a label is not among them.
-    """
-    y = column_or_1d(y)
-    unknown = ~np.isin(y, classes)
-    if unknown.any():
-        raise ValueError(f"y has the label {y[unknown][0]!r}, which is not among the classes")
-    numbers: Array = np.searchsorted(classes, y)
-    return numbers

@@ -14,30 +14,55 @@ Cost of a call of `partial_fit`: l M^2 operations for its l rows and M candidate
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from pursuit._typing import Array
 from pursuit._validation import (
     Samples,
+    announced_classes,
     check_weights,
+    class_numbers,
     class_weights,
     read_data,
     signed_targets,
 )
+from pursuit._warnings import warn
 from pursuit.dictionary import DEFAULT_CANDIDATES, Dictionary, n_candidate_rows
 from pursuit.greedy.squared_error import SquaredErrorPursuit
-from pursuit.greedy.statistics import KernelStatistics, checked_classes, class_numbers
+from pursuit.greedy.statistics import KernelStatistics
 from pursuit.greedy.stopping import Stopping, choose_prefix, warn_short
 from pursuit.kernels import is_precomputed
 from pursuit.losses import LOSSES
 from pursuit.matching_pursuit.path_model import MatchingPursuit
 
 __all__ = ["StatisticsClassifier", "StatisticsRegressor"]
+
+
+def more_than_sums(model: Any) -> str:
+    """What a model's parameters ask for that sums over rows cannot tell, if anything."""
+    squared = model.loss in ("squared_error", LOSSES["squared_error"])
+    if not squared or model.refit_every != 1:
+        return "sums over rows suffice for loss='squared_error' with refit_every=1 only"
+    for name, needed in (("early_stopping", False), ("dictionary", None)):
+        if getattr(model, name) is not needed:
+            return f"{name} must be {needed} where sums over rows are fitted"
+    return "route='direct' has no meaning for sums over rows" if model.route == "direct" else ""
+
+
+def sums_suffice(model: Any) -> bool:
+    """Whether a model has `partial_fit`; an AttributeError that says why not."""
+    if reason := more_than_sums(model):
+        raise AttributeError(f"partial_fit: {reason}")
+    return True
+
+
+where_sums_suffice: Callable[[Any], Any] = available_if(sums_suffice)
 
 
 class FitsStatistics(MatchingPursuit):
@@ -84,15 +109,8 @@ class FitsStatistics(MatchingPursuit):
     def _check_sums_suffice(self) -> None:
         """Raise if a parameter asks for more than sums can tell."""
         self._check_parameters()
-        if self._method(LOSSES["squared_error"]).rule is not None or (
-            self.loss not in ("squared_error", LOSSES["squared_error"])
-        ):
-            raise ValueError("sums over rows suffice for loss='squared_error', refit_every=1 only")
-        for name, needed in (("early_stopping", False), ("dictionary", None)):
-            if getattr(self, name) is not needed:
-                raise ValueError(f"{name} must be {needed} where sums over rows are fitted")
-        if self.route == "direct":
-            raise ValueError("route='direct' has no meaning for sums over rows")
+        if reason := more_than_sums(self):
+            raise ValueError(reason)
 
     def _fit_sums(self, statistics: KernelStatistics, dictionary: Dictionary) -> Self:
         """The path, and all fitted attributes."""
@@ -133,21 +151,22 @@ class FitsStatistics(MatchingPursuit):
         return self._fit_sums(self.statistics_, Dictionary(atoms, self._candidate_rows))
 
     def _goes_on(self) -> bool:
-        """Whether this call of `partial_fit` is not the first; an error where it cannot go on."""
-        self._check_sums_suffice()
-        if hasattr(self, "statistics_"):
-            return True
-        if hasattr(self, "expansion_"):
-            raise ValueError(
-                "partial_fit goes on from the sums of earlier calls, which this model does not "
-                "have: it was fitted otherwise, or loaded; start with a clone of it"
+        """Whether this call of `partial_fit` is not the first."""
+        self._check_parameters()
+        goes_on = hasattr(self, "statistics_")
+        if not goes_on and hasattr(self, "expansion_"):
+            warn(
+                "partial_fit starts anew: this model was fitted otherwise, or loaded, and has no "
+                "sums of its rows to add to",
+                UserWarning,
             )
-        return False
+        return goes_on
 
 
 class StatisticsClassifier(FitsStatistics):
     """`partial_fit` of classes."""
 
+    @where_sums_suffice
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those of earlier calls, and fit on all of them.
 
@@ -172,17 +191,15 @@ class StatisticsClassifier(FitsStatistics):
         Raises
         ------
         ValueError
-            If the first call has no `classes`, a label is not among them, a parameter asks for
-            more than sums over rows can tell, or this model was not made by `partial_fit`.
+            If the first call has no `classes`, a label is not among them, or a parameter is
+            invalid.
+        AttributeError
+            If a parameter asks for more than sums over rows can tell.
         """
         first = not self._goes_on()
         X, y = read_data(self, X, y, reset=first, accept_sparse="csr")
         check_classification_targets(y)
-        if first and classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        labels = self.classes_ if not first else checked_classes(classes)
-        if classes is not None and not np.array_equal(labels, checked_classes(classes)):
-            raise ValueError(f"classes={classes!r} differ from those of the first call, {labels}")
+        labels = announced_classes(classes, getattr(self, "classes_", None))
         codes = class_numbers(y, labels)
         weights = check_weights(sample_weight, X.shape[0])
         scales = self._scales(labels, codes, weights)
@@ -205,6 +222,7 @@ class StatisticsClassifier(FitsStatistics):
 class StatisticsRegressor(FitsStatistics):
     """`partial_fit` of numbers."""
 
+    @where_sums_suffice
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those of earlier calls, and fit on all of them.
 
@@ -227,8 +245,9 @@ class StatisticsRegressor(FitsStatistics):
         Raises
         ------
         ValueError
-            If a parameter asks for more than sums over rows can tell, the number of targets
-            differs from before, or this model was not made by `partial_fit`.
+            If a parameter is invalid, or the number of targets differs from before.
+        AttributeError
+            If a parameter asks for more than sums over rows can tell.
         """
         first = not self._goes_on()
         X, y = read_data(
