@@ -9,8 +9,8 @@
    `OnlineKernelClassifier`, `KernelMatchingPursuit*` by one `fit` on the stream's rows, and SGD on
    200 features of scikit-learn's Nystroem. Kernel width, noise and forgetting of each by the last
    fifth of the first 10 000 rows, which comes after those that it was fitted on.
-3. A million rows of a function that turns, 50 vectors: memory after 100 000 rows and at the end, and
-   the error over the last 1000 rows before they are learned from.
+3. A million rows of a function that turns, 50 vectors: memory after 100 000 rows and at the end,
+   and the error over the last 1000 rows before they are learned from.
 """
 
 import itertools
