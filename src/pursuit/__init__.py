@@ -21,6 +21,7 @@ from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.displays.density import DensityDisplay
 from pursuit.displays.frontier import FrontierDisplay
 from pursuit.displays.images import VectorImageDisplay
+from pursuit.greedy.statistics import KernelStatistics
 from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -41,6 +42,7 @@ from pursuit.neighbors.classifiers import (
     HyperplaneKNeighborsClassifier,
 )
 from pursuit.neighbors.reference_rows import reference_rows
+from pursuit.online.estimators import OnlineKernelClassifier, OnlineKernelRegressor
 from pursuit.sparse_bayes.relevance_vector import (
     RelevanceVectorClassifier,
     RelevanceVectorRegressor,
@@ -75,11 +77,14 @@ __all__ = [
     "KernelMatchingPursuitRegressor",
     "KernelMatchingPursuitRegressorCV",
     "KernelMetric",
+    "KernelStatistics",
     "LocalGaussianDensity",
     "ManifoldParzenDensity",
     "ManifoldParzenDensityCV",
     "ModelFileError",
     "NadarayaWatsonRegressor",
+    "OnlineKernelClassifier",
+    "OnlineKernelRegressor",
     "OrientedGaussians",
     "ParzenDensity",
     "PursuitPathDisplay",

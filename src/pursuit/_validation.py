@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import assert_all_finite, check_array, validate_data
 
@@ -18,14 +19,17 @@ from pursuit._typing import Array
 __all__ = [
     "FLOATS",
     "Samples",
+    "announced_classes",
     "called",
     "check_choice",
     "check_integer",
     "check_real",
     "check_several_classes",
     "check_weights",
-    "class_weights",
+    "checked_classes",
     "class_codes",
+    "class_numbers",
+    "class_weights",
     "fits_single",
     "in_range",
     "read_data",
@@ -263,6 +267,61 @@ def class_weights(
     for weight in class_weight.values():
         check_real("class_weight", weight)
     return np.asarray(compute_class_weight(dict(class_weight), classes=classes, y=classes[codes]))
+
+
+def checked_classes(classes: Any) -> Array:
+    """Sorted labels, at least two.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer.
+    """
+    labels: Array = np.unique(column_or_1d(classes))
+    if len(labels) < 2:
+        raise ValueError(f"classes must hold at least two labels, got {labels.tolist()}")
+    return labels
+
+
+def class_numbers(y: Any, classes: Array) -> Array:
+    """The place of each label among sorted ones.
+
+    Raises
+    ------
+    ValueError
+        If a label is not among them.
+    """
+    y = column_or_1d(y)
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        raise ValueError(f"y has the label {y[unknown][0]!r}, which is not among the classes")
+    numbers: Array = np.searchsorted(classes, y)
+    return numbers
+
+
+def announced_classes(classes: Any, known: Array | None) -> Array:
+    """All labels of a stream: those of its first call.
+
+    Parameters
+    ----------
+    classes : array-like or None
+        As this call gives them.
+    known : ndarray or None
+        Those of the first call; None: this is the first.
+
+    Raises
+    ------
+    ValueError
+        If the first call gives none, or a later one others.
+    """
+    if classes is None and known is None:
+        raise ValueError("classes must be passed on the first call to partial_fit.")
+    if classes is None:
+        return np.asarray(known)
+    labels = checked_classes(classes)
+    if known is not None and labels.tolist() != known.tolist():
+        raise ValueError(f"classes={classes!r} differ from those of the first call, {known}")
+    return labels
 
 
 def signed_targets(codes: Array, n_classes: int) -> Array:

@@ -64,6 +64,7 @@ __all__ = [
 # Above this many rows the candidates are a random subset unless the user asks for all.
 LARGEST_COMPLETE = 10_000
 DEFAULT_CANDIDATES = 2_500
+CANDIDATES_A_VECTOR = 5
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,9 @@ class Dictionary:
         return len(self.atoms)
 
 
-def n_candidate_rows(n_candidates: Any, n_rows: int, n_components: int) -> int:
+def n_candidate_rows(
+    n_candidates: Any, n_rows: int, n_components: int, *, name: str = "n_candidates"
+) -> int:
     """Number of training rows in the dictionary.
 
     Parameters
@@ -99,6 +102,8 @@ def n_candidate_rows(n_candidates: Any, n_rows: int, n_components: int) -> int:
         Number of training rows.
     n_components : int
         The budget.
+    name : str
+        What the user calls `n_candidates`.
 
     Raises
     ------
@@ -106,7 +111,7 @@ def n_candidate_rows(n_candidates: Any, n_rows: int, n_components: int) -> int:
         If `n_candidates` is neither, or not positive.
     """
     if n_candidates is None:
-        few = max(DEFAULT_CANDIDATES, 5 * n_components)
+        few = max(DEFAULT_CANDIDATES, CANDIDATES_A_VECTOR * n_components)
         return n_rows if n_rows <= LARGEST_COMPLETE else min(n_rows, few)
     if isinstance(n_candidates, (int, np.integer)) and not isinstance(n_candidates, bool):
         if n_candidates >= 1:
@@ -114,8 +119,7 @@ def n_candidate_rows(n_candidates: Any, n_rows: int, n_components: int) -> int:
     elif isinstance(n_candidates, (float, np.floating)) and 0 < n_candidates <= 1:
         return max(1, round(float(n_candidates) * n_rows))
     raise ValueError(
-        "n_candidates must be None, a positive integer or a fraction in (0, 1], "
-        f"got {n_candidates!r}"
+        f"{name} must be None, a positive integer or a fraction in (0, 1], got {n_candidates!r}"
     )
 
 

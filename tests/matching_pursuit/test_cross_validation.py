@@ -22,7 +22,7 @@ from pursuit import (
 )
 from pursuit._validation import Samples
 from pursuit.base.cross_validation import index_splits
-from pursuit.dictionary import Dictionary, given_centres, training_rows
+from pursuit.dictionary import Dictionary, draw_candidates, given_centres, training_rows
 from pursuit.greedy.make_pursuit import Method
 from pursuit.kernels import RBF
 from pursuit.matching_pursuit.cross_validation import FoldPaths, hold_out
@@ -194,6 +194,48 @@ def test_without_a_score_the_loss_decides():
     assert model.best_score_ == -mean.min()
     assert_array_equal(model.cv_results_["param_gamma"], np.repeat([0.1, 0.5], 5))
     assert_array_equal(model.cv_results_["param_n_components"], np.tile(np.arange(1, 6), 2))
+
+
+@pytest.mark.parametrize(
+    ("search", "single", "y"),
+    [
+        (KernelMatchingPursuitClassifierCV, KernelMatchingPursuitClassifier, P.labels),
+        (KernelMatchingPursuitRegressorCV, KernelMatchingPursuitRegressor, P.Y),
+    ],
+)
+def test_the_search_makes_do_with_few_candidates(search, single, y):
+    options = {"gammas": [0.1, 0.5], "cv": 3, "random_state": 3}
+    few = search(5, search_candidates=15, **options).fit(P.X, y, P.weights)
+    drawn = search(5, n_candidates=15, **options).fit(P.X, y, P.weights)
+    assert_array_equal(few.cv_loss_path_, drawn.cv_loss_path_)
+    final = single(few.n_iter_, gamma=few.gamma_).fit(P.X, y, P.weights)
+    assert_array_equal(few.support_, final.support_)
+    assert not np.isin(few.support_, draw_candidates(USED, 15, 3, P.X)).all()
+
+
+def test_search_candidates_are_checked():
+    for options, message in (
+        ({"search_candidates": 0}, "search_candidates must be None, a positive"),
+        ({"search_candidates": 5, "dictionary": P.X[:3]}, "search_candidates has no meaning"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            KernelMatchingPursuitRegressorCV(2, gammas=[0.5], cv=3, **options).fit(P.X, P.Y)
+
+
+def test_the_search_has_a_thousand_candidates_by_default(rng):
+    X = rng.standard_normal((1050, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    fits = [
+        KernelMatchingPursuitRegressorCV(
+            n, gammas=[0.5], cv=3, random_state=0, search_candidates=asked
+        )
+        .fit(X, y)
+        .cv_loss_path_
+        for n, asked in ((4, None), (4, 1000), (4, 1.0), (210, None), (210, 1.0))
+    ]
+    assert_array_equal(fits[0], fits[1])
+    assert (fits[0] != fits[2]).any()
+    assert_array_equal(fits[3], fits[4])
 
 
 @pytest.mark.parametrize("options", [{}, {"multi_class": "ovr"}])

@@ -41,7 +41,7 @@ P = awkward()
 USED = np.flatnonzero(P.weights > 0)
 SINGLE = KernelMatchingPursuitRegressor, KernelMatchingPursuitClassifier
 # Parameters of the search alone.
-SEARCH = ("gammas", "cv", "scoring", "rule")
+SEARCH = ("gammas", "cv", "scoring", "rule", "search_candidates")
 CROSS_VALIDATED = KernelMatchingPursuitRegressorCV, KernelMatchingPursuitClassifierCV
 
 

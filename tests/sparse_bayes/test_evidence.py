@@ -144,6 +144,22 @@ def test_statistics_are_those_of_the_full_covariance(numbers):
     np.testing.assert_allclose(Q, rows @ inverse @ t, rtol=1e-8)
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_statistics_of_numbers_come_from_products(numbers, kept):
+    machine = machine_on_its_way(numbers)
+    rows = machine.candidates.kept
+    expected = machine._statistics(rows, machine._within())
+    if not kept:
+        machine.candidates.kept = None
+        machine.candidates.products.clear()
+        machine.target_products = None
+    found = machine._statistics_of_numbers(machine.likelihood)
+    outside = np.setdiff1d(np.arange(len(rows)), machine.picks)
+    for value, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value[outside], other[outside], rtol=1e-8, atol=1e-9)
+    assert set(machine.candidates.products) >= set(machine.picks)
+
+
 def test_statistics_of_classes_are_those_of_the_working_targets(classes):
     machine = logistic_machine(*classes)
     machine.run(6)

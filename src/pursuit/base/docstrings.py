@@ -145,6 +145,11 @@ scoring : str or callable, default=None
 rule : {"min", "one_se"}, default="min"
     ``"min"``: the best mean over the folds; ``"one_se"``: the smallest number of components whose
     mean is within one standard error of the best.""",
+    "search_candidates": """
+search_candidates : int, float or None, default=None
+    Number, or fraction in (0, 1], of the candidates, drawn at random, with which gamma and the
+    number of components are chosen; the fit on all rows then has all of them. None: 1000, or
+    ``5 * n_components`` if that is more; 1.0: all.""",
     "random_state": """
 random_state : int, RandomState or None, default=None
     For the random candidates and the held-out rows.""",

@@ -136,7 +136,7 @@ class Settings:
     def cross_validated(self, n_rows: int, gamma: float | str, splitter: Any) -> Any:
         """Return the estimator that chooses the number of vectors up to a largest, not fitted."""
         budget = min(self.n_components or MOST_VECTORS, n_rows)
-        shared = self._shared(n_rows)
+        shared = self._shared(n_rows) | {"search_candidates": 1.0}
         return _CROSS_VALIDATED[self.task](budget, gamma=gamma, cv=splitter, **shared)
 
     @property

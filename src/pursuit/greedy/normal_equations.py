@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +52,9 @@ from pursuit.linalg.factor import add_gram, gram_zeros, mirror, subtract_outer
 __all__ = [
     "Moments",
     "NormalEquations",
+    "Origin",
     "WeightedValues",
+    "centred_equations",
     "choose_route",
     "gather",
     "normal_equations",
@@ -62,14 +64,15 @@ __all__ = [
 STEPS_A_PANEL = 5
 
 
-class Origin(NamedTuple):
+@dataclass(frozen=True)
+class Origin:
     """Fixed points from which atoms and targets are measured."""
 
     atoms: Array
     targets: Array
 
 
-@dataclass
+@dataclass(frozen=True)
 class Moments:
     """Sums over rows that determine the normal equations; see the table of this module."""
 
@@ -100,6 +103,51 @@ class Moments:
             self.target_sum - other.target_sum,
             self.target_sq_norm - other.target_sq_norm,
             self.weight - other.weight,
+        )
+
+    def plus(self, other: Moments) -> Moments:
+        """Moments of the rows of both, measured from this one's origin."""
+        other = other.about(self.origin)
+        gram = None
+        if self.gram is not None and other.gram is not None:
+            gram = self.gram + other.gram
+        return Moments(
+            self.origin,
+            gram,
+            self.diagonal + other.diagonal,
+            self.atom_sum + other.atom_sum,
+            self.cross + other.cross,
+            self.target_sum + other.target_sum,
+            self.target_sq_norm + other.target_sq_norm,
+            self.weight + other.weight,
+        )
+
+    def about(self, origin: Origin) -> Moments:
+        """The same moments measured from another origin o', p'.
+
+        With delta = o - o' and eps = p - p' each d - o' is (d - o) + delta, so that
+
+            G0' = G0 + c delta' + delta c' + W delta delta',    c' = c + W delta,
+            B0' = B0 + s delta' + eps c' + W eps delta',        s' = s + W eps,
+            e0' = e0 + 2 eps s + W eps^2.
+        """
+        delta = self.origin.atoms - origin.atoms
+        eps = self.origin.targets - origin.targets
+        if not delta.any() and not eps.any():
+            return self
+        c, s, weight, gram = self.atom_sum, self.target_sum, self.weight, self.gram
+        if gram is not None and delta.any():
+            half = np.outer(c + 0.5 * weight * delta, delta)
+            gram = gram + half + half.T
+        return Moments(
+            origin,
+            gram,
+            self.diagonal + delta * (2.0 * c + weight * delta),
+            c + weight * delta,
+            self.cross + np.outer(s + weight * eps, delta) + np.outer(eps, c),
+            s + weight * eps,
+            self.target_sq_norm + eps * (2.0 * s + weight * eps),
+            weight,
         )
 
 
@@ -313,8 +361,23 @@ def normal_equations(moments: Moments, values: WeightedValues, *, alpha: float) 
     alpha : float
         Ridge on the atoms, never on the intercept.
     """
+    return centred_equations(moments, alpha=alpha, centred=values.centred, values=values)
+
+
+def centred_equations(
+    moments: Moments, *, alpha: float, centred: bool, values: WeightedValues | None = None
+) -> NormalEquations:
+    """The normal equations that moments alone give, where they hold the whole G0.
+
+    Parameters
+    ----------
+    moments, values, alpha
+        As in `normal_equations`.
+    centred : bool
+        Whether an intercept will be fitted. If not, the moments' origin must be zero.
+    """
     weight, c, s = moments.weight, moments.atom_sum, moments.target_sum
-    origin, centred = moments.origin, values.centred
+    origin = moments.origin
     root = np.sqrt(weight)
     # Rounding is relative to the norms before centring: an atom whose deviations drown in it
     # counts as constant.
@@ -326,8 +389,8 @@ def normal_equations(moments: Moments, values: WeightedValues, *, alpha: float) 
         target_sq_norm = target_sq_norm - (s / root) ** 2
     diagonal = np.where(diagonal > 100.0 * noise, diagonal + alpha, 0.0)
     gram: SmallGram | LazyGram
-    if moments.gram is not None:
-        G = moments.gram
+    if moments.gram is not None or values is None:
+        G = np.asarray(moments.gram)
         if centred:
             subtract_outer(G, c / root)
         G[np.diag_indices_from(G)] += alpha

@@ -207,6 +207,7 @@ def inverse_temperatures(
     basic: bool,
     loss: Loss = LOSSES["squared_error"],
     alpha: float = 0.0,
+    total: float | None = None,
 ) -> Array:
     """Inverse temperatures along the path, as rows (first step they apply to, value).
 
@@ -214,7 +215,8 @@ def inverse_temperatures(
     form: of training values less the vectors on which a row has the only say), on up to 1000 evenly
     spaced rows. They are refreshed at each of the first 32 steps and then whenever the path has
     grown by 10 %, which depends on the number of steps alone. A loss with probabilities of its own
-    keeps its one, but where these are worse than the frequencies of the classes.
+    keeps its one, but where these are worse than the frequencies of the classes. `total` is the
+    weight of all training rows, where `samples` are some of them.
     """
     if not path.n_steps:
         return np.empty((0, 2))
@@ -224,7 +226,7 @@ def inverse_temperatures(
     if basic or loss.coupled or own is not None:
         stages = _without_own_vectors(path, atoms, part, steps)
     elif all(isinstance(basis, BasisPath) for basis in path.bases):
-        stages = _left_out(path, atoms, samples, rows, steps, objective)
+        stages = _left_out(path, atoms, samples, rows, steps, objective, total)
     else:
         stages = _approximately_left_out(path, atoms, samples, rows, steps, objective)
     scales = list(_scales(stages, class_codes(part.Y), part.weights, own))
@@ -280,13 +282,15 @@ def _left_out(
     few: Array,
     steps: Array,
     objective: Objective,
+    total: float | None,
 ) -> Iterator[Array]:
     """Outputs at the rows `few` without each of them, in closed form."""
-    part, total = samples.take(few), float(samples.weights.sum())
+    part = samples.take(few)
     values = blocks.evaluate(atoms.functions, part.X, len(atoms))
-    if len(few) == samples.X.shape[0]:
+    if total is None and len(few) == samples.X.shape[0]:
         path = orthonormal(path, [(values, part.Y, part.weights)], objective.alpha)
-    weight = total if objective.intercept else 0.0
+    weight = float(samples.weights.sum()) if total is None else total
+    weight = weight if objective.intercept else 0.0
     for stage in leave_one_out(path, values, part.Y, part.one_copy, weight, steps):
         yield stage.values()
 

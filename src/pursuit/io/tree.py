@@ -58,7 +58,8 @@ __all__ = [
 ]
 
 # What scikit-learn keeps on an estimator beside its fit: requests for metadata, callbacks.
-_BOOKKEEPING = {"_metadata_request", "_skl_callbacks", "_parent_callback_ctx"}
+# The sums of a stream are a model of their own: they are stored by themselves.
+_BOOKKEEPING = {"_metadata_request", "_skl_callbacks", "_parent_callback_ctx", "statistics_"}
 _MAX_DEPTH = 40
 _DTYPE = re.compile(r"\|b1|\|[iu]1|[<>](i[248]|u[248]|f[248]|U[0-9]{1,7})")
 
@@ -378,7 +379,7 @@ def _decode_estimator(decoder: Decoder, node: Node) -> Any:
     cls = _class(node["class"])
     if not issubclass(cls, BaseEstimator):
         raise ModelFileError(f"is damaged: {node['class']} is not an estimator")
-    unknown = node["params"].keys() - cls().get_params(deep=False).keys()
+    unknown = node["params"].keys() - set(cls._get_param_names())
     if unknown:
         version = decoder.version
         raise ModelFileError(

@@ -62,7 +62,7 @@ from pursuit._validation import Samples
 from pursuit.base.cross_validation import CrossValidated, Split, gamma_grid, resolve_scorer
 from pursuit.base.docstrings import with_shared_sections
 from pursuit.base.parameters import constructor
-from pursuit.dictionary import Dictionary
+from pursuit.dictionary import CANDIDATES_A_VECTOR, Dictionary, n_candidate_rows
 from pursuit.greedy.any_loss import warn_unconverged
 from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.greedy.multi_output import round_robin
@@ -71,6 +71,7 @@ from pursuit.greedy.stopping import Fit, Stopping, choose_prefix
 from pursuit.losses import Loss
 from pursuit.matching_pursuit.cross_validation import fold_losses, hold_out
 from pursuit.matching_pursuit.path_model import MatchingPursuit, PathClassifier, PathRegressor
+from pursuit.matching_pursuit.streams import StatisticsClassifier, StatisticsRegressor
 
 __all__ = [
     "KernelMatchingPursuitClassifier",
@@ -79,6 +80,9 @@ __all__ = [
     "KernelMatchingPursuitRegressorCV",
     "kernel_matching_pursuit",
 ]
+
+# Candidates that a search by cross-validation makes do with.
+SEARCH_CANDIDATES = 1_000
 
 
 def kernel_matching_pursuit(
@@ -151,6 +155,8 @@ class _EarlyStopping(MatchingPursuit):
             If a parameter or the data are invalid; the message names the parameter or row.
         """
         self._check_parameters()
+        if hasattr(self, "statistics_"):
+            del self.statistics_
         samples, budgets = self._read_for_loss(X, y, sample_weight)
         rows, validation = self._held_out(samples, X_val, y_val)
         train = _some(samples, rows)
@@ -259,9 +265,10 @@ class _CrossValidation(CrossValidated, MatchingPursuit):
     cv: Any = 5
     scoring: Any = None
     rule: str = "min"
+    search_candidates: int | float | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Choose gamma and the number of components, then fit on all rows.
+        """Choose gamma and the number of components with few candidates, then fit with all.
 
         Parameters
         ----------
@@ -294,18 +301,19 @@ class _CrossValidation(CrossValidated, MatchingPursuit):
         method = self._method(loss)
         measure = self._step_scorer(samples, sample_weight, method, loss)
 
-        def dictionary(gamma: Any) -> Dictionary:
+        def dictionary(gamma: Any, candidates: Array) -> Dictionary:
             return self._dictionary(samples, gamma, candidates, rows)
 
         def losses(dictionary: Dictionary) -> tuple[Array, Array]:
             score = None if measure is None else partial(measure, dictionary)
             return fold_losses(dictionary, samples, splits, budgets, method, score)
 
-        found = [losses(dictionary(gamma)) for gamma in self.gammas_]
+        few = self._search_candidates(samples, candidates, sum(budgets))
+        found = [losses(dictionary(gamma, few)) for gamma in self.gammas_]
         self.cv_loss_path_ = np.array([loss for loss, _ in found])
         self._choose(np.array([scores for _, scores in found]))
         chosen = self._first_budgets(budgets)
-        final, train = dictionary(self.gamma_), _some(samples, rows)
+        final, train = dictionary(self.gamma_, candidates), _some(samples, rows)
         fit = kernel_matching_pursuit(final, train, chosen, method)
         return self._store_fit(fit, final, train, chosen, method, loss)
 
@@ -313,6 +321,14 @@ class _CrossValidation(CrossValidated, MatchingPursuit):
         """Add the rule to the common checks."""
         super()._check_parameters()
         self._check_rule()
+
+    def _search_candidates(self, samples: Samples, candidates: Array, budget: int) -> Array:
+        """The candidates that gamma and the number of components are chosen with."""
+        asked = self.search_candidates
+        if asked is None:
+            asked = max(SEARCH_CANDIDATES, CANDIDATES_A_VECTOR * budget)
+        number = n_candidate_rows(asked, len(candidates), budget, name="search_candidates")
+        return self._drawn(samples, candidates, number)
 
     def _choose(self, scores: Array) -> None:
         """Set gamma and what tells how the search went, from (n_gammas, n_splits, n_steps)."""
@@ -380,7 +396,9 @@ def one_function_a_row(centres: Array | None) -> Array:
 
 @with_shared_sections
 @constructor
-class KernelMatchingPursuitRegressor(RegressorMixin, _EarlyStopping, PathRegressor):
+class KernelMatchingPursuitRegressor(
+    RegressorMixin, StatisticsRegressor, _EarlyStopping, PathRegressor
+):
     """Regression by kernel matching pursuit.
 
     {shared}
@@ -422,7 +440,9 @@ class KernelMatchingPursuitRegressor(RegressorMixin, _EarlyStopping, PathRegress
 
 @with_shared_sections
 @constructor
-class KernelMatchingPursuitClassifier(ClassifierMixin, _EarlyStopping, PathClassifier):
+class KernelMatchingPursuitClassifier(
+    ClassifierMixin, StatisticsClassifier, _EarlyStopping, PathClassifier
+):
     """Classification by kernel matching pursuit.
 
     {shared}

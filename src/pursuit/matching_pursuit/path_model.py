@@ -245,7 +245,10 @@ class MatchingPursuit(PathModel, KernelParameters):
 
     def _candidates(self, samples: Samples, rows: Array, budget: int) -> Array:
         """Rows that candidate functions may be centred on: all of `rows`, or a random part."""
-        number = n_candidate_rows(self.n_candidates, len(rows), budget)
+        return self._drawn(samples, rows, n_candidate_rows(self.n_candidates, len(rows), budget))
+
+    def _drawn(self, samples: Samples, rows: Array, number: int) -> Array:
+        """So many of the rows, drawn among the distinct ones; all where there are no more."""
         # Equal rows of kernel values, or of two classes with their own kernels, are two functions.
         by_row = is_precomputed(self.kernel) or isinstance(self.kernel, Mapping)
         X = None if by_row or number >= len(rows) else samples.X
@@ -264,8 +267,9 @@ class MatchingPursuit(PathModel, KernelParameters):
             training=training,
             weights=samples.weights,
         )
-        if self.n_candidates is not None and found.rows is None:
-            raise ValueError("n_candidates has no meaning with a dictionary of given centres")
+        for name in ("n_candidates", "search_candidates"):
+            if getattr(self, name, None) is not None and found.rows is None:
+                raise ValueError(f"{name} has no meaning with a dictionary of given centres")
         return found
 
     def _store_fit(
@@ -282,16 +286,25 @@ class MatchingPursuit(PathModel, KernelParameters):
         return self._store_path(fit, dictionary, train, method, loss)
 
     def _store_path(
-        self, fit: Fit, dictionary: Dictionary, train: Samples, method: Method, loss: Loss
+        self,
+        fit: Fit,
+        dictionary: Dictionary,
+        train: Samples | None,
+        method: Method,
+        loss: Loss,
+        total: float | None = None,
     ) -> Self:
-        """Set all fitted attributes from a path on the rows `train`."""
+        """Set all fitted attributes from a path on the rows `train`.
+
+        Or on more rows, of which a classifier has these, and whose weight is `total`.
+        """
         atoms = dictionary.atoms.take(fit.support)
         rows = None if dictionary.rows is None else dictionary.rows[fit.support]
         self._store(atoms, fit.path, rows)
         self.loss_ = loss
         self.train_loss_path_ = fit.train_losses
         self.stop_reason_ = fit.reason
-        if is_classifier(self):
+        if is_classifier(self) and train is not None:
             self.inverse_temperature_path_ = inverse_temperatures(
                 fit.path,
                 atoms,
@@ -300,6 +313,7 @@ class MatchingPursuit(PathModel, KernelParameters):
                 basic=self.fitting == "basic",
                 loss=loss,
                 alpha=method.alpha,
+                total=total,
             )
         return self
 

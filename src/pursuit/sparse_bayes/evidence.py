@@ -83,8 +83,9 @@ if the marginal likelihood itself has gone up: for classes l(alpha) holds B fixe
 what Laplace's approximation does not keep; then a step half as long in log alpha, or the next
 function is tried. So the marginal likelihood never falls and the method ends.
 
-Cost. Step 3: n m (M + 2) operations for m candidates and, where Phi of all candidates does not fit
-in working memory, their kernel values, computed in blocks; steps 1 and 2: n M^2. Nothing of size
+Cost. Step 3: for classes n m (M + 2) operations for m candidates, for numbers (M^2 + n) m; where
+Phi of all candidates does not fit in working memory, also their kernel values, computed in blocks;
+steps 1 and 2: n M^2. Nothing of size
 n x n is kept beyond the working memory.
 
 Where we differ. F takes the largest gain over all functions at each step; here the model is at its
@@ -238,51 +239,59 @@ def posterior(
     >>> one.values  # half way between the prior's mean and the target
     array([1.5])
     """
-    deviations = 1.0 / np.sqrt(alpha)
-    scaled = columns * deviations[:, None]
-    known = None if gram is None else _cholesky(gram * np.outer(deviations, deviations))
+    deviations = 1.0 / np.sqrt(alpha)  # w = A^{-1/2} u
+    known = None if gram is None else _cholesky(gram, deviations)
     u = np.zeros(len(alpha)) if start is None else start
-    f = u @ scaled
+    f = (u * deviations) @ columns
     height = likelihood.value(f) - 0.5 * float(u @ u)
     for _ in range(MOST_NEWTON_STEPS):
         slope, curvature = likelihood.derivatives(f)
-        factor = _cholesky((scaled * curvature) @ scaled.T) if known is None else known
-        inner = solve_triangular(factor, scaled @ slope - u, lower=True)
+        factor = (
+            _cholesky((columns * curvature) @ columns.T, deviations) if known is None else known
+        )
+        inner = solve_triangular(factor, deviations * (columns @ slope) - u, lower=True)
         step = solve_triangular(factor, inner, lower=True, trans="T")
         if known is not None or inner @ inner <= SMALL_DECREMENT * max(1.0, abs(height)):
             u = u + step  # the error is the square of the last step, and none where B is known
             break
-        u, raised = _climb(likelihood, scaled, u, step)
-        f = u @ scaled
+        u, raised = _climb(likelihood, columns, deviations, u, step)
+        f = (u * deviations) @ columns
         if not raised > height:
             break
         height = raised
-    f = u @ scaled
+    f = (u * deviations) @ columns
     height = likelihood.value(f) - 0.5 * float(u @ u)
     slope, curvature = likelihood.derivatives(f)
-    factor = _cholesky((scaled * curvature) @ scaled.T) if known is None else known
+    factor = _cholesky((columns * curvature) @ columns.T, deviations) if known is None else known
     inverse = solve_triangular(factor, np.eye(len(alpha)), lower=True)
     spread = np.einsum("ij,ij->j", inverse, inverse)
     log_marginal_likelihood = height - float(np.log(np.diagonal(factor)).sum())
     return Evidence(u, f, slope, curvature, factor, spread, log_marginal_likelihood)
 
 
-def _cholesky(gram: Array) -> Array:
-    """L of I + A^{-1/2} Phi'B Phi A^{-1/2}; the second term is given, and changed."""
-    gram[np.diag_indices_from(gram)] += 1.0
-    factor: Array = np.linalg.cholesky(gram)
+def _cholesky(gram: Array, deviations: Array) -> Array:
+    """L of I + A^{-1/2} Phi'B Phi A^{-1/2}, from Phi'B Phi and A^{-1/2}."""
+    shrunk = gram * np.outer(deviations, deviations)
+    shrunk[np.diag_indices_from(shrunk)] += 1.0
+    factor: Array = np.linalg.cholesky(shrunk)
     return factor
 
 
-def _climb(likelihood: Likelihood, scaled: Array, u: Array, step: Array) -> tuple[Array, float]:
+def _climb(
+    likelihood: Likelihood, columns: Array, deviations: Array, u: Array, step: Array
+) -> tuple[Array, float]:
     """The point and its height after the first of the steps 1, 1/2, ... that does not lower it."""
-    height = likelihood.value(u @ scaled) - 0.5 * float(u @ u)
+
+    def height(u: Array) -> float:
+        return likelihood.value((u * deviations) @ columns) - 0.5 * float(u @ u)
+
+    start = height(u)
     for halving in range(MOST_HALVINGS):
         trial = u + step * 0.5**halving
-        raised = likelihood.value(trial @ scaled) - 0.5 * float(trial @ trial)
-        if raised >= height:
+        raised = height(trial)
+        if raised >= start:
             return trial, raised
-    return u, height
+    return u, start
 
 
 class Candidates:
@@ -307,8 +316,8 @@ class Candidates:
         The kernel functions.
     lengths : ndarray of shape (n_rows,)
         Weighted length of each kernel function over the rows.
-    copies : dict of int to ndarray of int
-        For functions that have been in a model: the functions that equal it or its negative.
+    products : dict of int to ndarray of shape (n_rows,)
+        For functions that have been in a model: their weighted products with all of these.
     """
 
     def __init__(self, kernel: Kernel, samples: Samples, intercept: bool) -> None:
@@ -316,7 +325,7 @@ class Candidates:
         self.X, self.weights = samples.X[self.places], samples.weights[self.places]
         self.intercept = intercept
         self.atoms = training_rows(kernel, samples.X, self.places).atoms
-        self.copies: dict[int, Array] = {}
+        self.products: dict[int, Array] = {}
         self.constant_length = float(np.sqrt(self.weights.sum()))
         n_rows = len(self.places)
         self.lengths = np.ones(n_rows)
@@ -366,6 +375,36 @@ class Candidates:
         for start in range(0, len(self), size):
             part = slice(start, min(start + size, len(self)))
             yield part, self.kept[part]
+
+    def visited(self, picks: list[int]) -> Iterator[tuple[slice, Array]]:
+        """As `parts`; at the end the products of the functions `picks` are known."""
+        new = [pick for pick in picks if pick not in self.products]
+        weighted = np.array([self.row(pick) * self.weights for pick in new])
+        found = np.empty((len(new), len(self)))
+        for part, rows in self.parts():
+            if new:
+                found[:, part] = weighted @ rows.T
+            yield part, rows
+        self.products.update(zip(new, found, strict=True))
+
+    def products_of(self, picks: list[int]) -> Array:
+        """Weighted products of the functions `picks` with all kernel functions."""
+        if any(pick not in self.products for pick in picks):
+            for _ in self.visited(picks):
+                pass
+        found = [self.products[pick] for pick in picks]
+        return np.array(found).reshape(len(picks), len(self))
+
+    def copies(self, pick: int) -> Array:
+        """The kernel functions that equal a function of `products`, or its negative."""
+        return np.abs(self.products[pick]) >= 1.0 - DEPENDENT
+
+    def products_with(self, t: Array) -> Array:
+        """Weighted products of all kernel functions with numbers a row."""
+        found = np.empty(len(self))
+        for part, rows in self.parts():
+            found[part] = rows @ (self.weights * t)
+        return found
 
     def row(self, index: int) -> Array:
         """One unit function."""
@@ -418,6 +457,8 @@ class SparseBayesianModel:
         Log marginal likelihood just before each addition.
     products : tuple of ndarray or None
         Functions, and their weighted products with each other.
+    target_products : ndarray of shape (n_candidates,) or None
+        Weighted products of all kernel functions with the targets, where these are numbers.
     full : bool
         Whether another function would have been added but for `most`.
     """
@@ -432,6 +473,7 @@ class SparseBayesianModel:
     before_additions: list[float] = field(default_factory=list)
     full: bool = False
     products: tuple[Array, Array] | None = None
+    target_products: Array | None = None
     columns: Array = field(init=False)
     evidence: Evidence = field(init=False)
 
@@ -511,19 +553,16 @@ class SparseBayesianModel:
         The gain is 0 for a function that would not raise the marginal likelihood, or is there
         already, or a copy of it.
         """
-        s, q = np.ones(len(self.candidates)), np.zeros(len(self.candidates))
-        within, copies = self._within(), self.candidates.copies
-        new = [k for k, pick in enumerate(self.picks) if pick not in copies]
-        weighted = self.columns[new] * self.candidates.weights
-        near = np.empty((len(new), len(self.candidates)), dtype=bool)
-        for part, rows in self.candidates.parts():
-            s[part], q[part] = self._statistics(rows, within)
-            near[:, part] = np.abs(weighted @ rows.T) >= 1.0 - DEPENDENT
-        copies.update(
-            (self.picks[k], np.flatnonzero(mask)) for k, mask in zip(new, near, strict=True)
-        )
+        if isinstance(self.likelihood, Gaussian):
+            s, q = self._statistics_of_numbers(self.likelihood)
+        else:
+            s, q = np.empty(len(self.candidates)), np.empty(len(self.candidates))
+            within = self._within()
+            for part, rows in self.candidates.visited(self.picks):
+                s[part], q[part] = self._statistics(rows, within)
         for pick in self.picks:
-            s[copies[pick]], q[copies[pick]] = 1.0, 0.0
+            copies = self.candidates.copies(pick)
+            s[copies], q[copies] = 1.0, 0.0
         found = q**2 > s
         best = np.full(len(s), np.inf)
         best[found] = s[found] ** 2 / (q[found] ** 2 - s[found])  # F 20-21: s^2 / theta
@@ -609,9 +648,31 @@ class SparseBayesianModel:
         """S and Q of functions outside of the model (F 24-25)."""
         own = rows**2 @ self.evidence.curvature
         inside = within @ rows.T
-        S = own - np.einsum("ij,ij->j", inside, inside)
-        free = S > DEPENDENT * own
-        return np.where(free, S, 1.0), np.where(free, rows @ self.evidence.slope, 0.0)
+        return _outside(own, inside, rows @ self.evidence.slope)
+
+    def _statistics_of_numbers(self, likelihood: Gaussian) -> tuple[Array, Array]:
+        """The same of all kernel functions, for numbers, whose B is c / sigma^2.
+
+        Phi'B phi and phi'g then follow from products with the functions of the model and with the
+        targets, which stay as they are: M^2 operations a function instead of M n.
+        """
+        if self.target_products is None:
+            self.target_products = self.candidates.products_with(likelihood.targets)
+        precision, deviations = 1.0 / likelihood.noise, 1.0 / np.sqrt(self.alpha)
+        products = self.candidates.products_of(self.picks)
+        inside = solve_triangular(
+            self.evidence.factor, products * (deviations * precision)[:, None], lower=True
+        )
+        own = np.where(self.candidates.lengths > 0, precision, 0.0)
+        values = (self.evidence.mean * deviations) @ products
+        return _outside(own, inside, (self.target_products - values) * precision)
+
+
+def _outside(own: Array, inside: Array, q: Array) -> tuple[Array, Array]:
+    """S and Q from phi'B phi, L^{-1} A^{-1/2} Phi'B phi and phi'g (F 24-25)."""
+    S = own - np.einsum("ij,ij->j", inside, inside)
+    free = S > DEPENDENT * own
+    return np.where(free, S, 1.0), np.where(free, q, 0.0)
 
 
 def maximise_evidence(

@@ -1,0 +1,259 @@
+"""Matching pursuit from sums over rows: streams, clusters, files larger than memory.
+
+What a fit under squared error asks of its rows are the sums of ``greedy/statistics.py``. So a model
+fitted from them equals one fitted on the rows themselves with the same candidates:
+
+1. `fit_statistics`: the path from given sums;
+2. `partial_fit`: the first rows fix the kernel's numbers and the candidates; each call adds its
+   rows to the sums and fits from these.
+
+A classifier's temperature is fitted on the rows that the sums keep beside them.
+
+Cost of a call of `partial_fit`: l M^2 operations for its l rows and M candidates, and the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from pursuit._typing import Array
+from pursuit._validation import (
+    Samples,
+    announced_classes,
+    check_weights,
+    class_numbers,
+    class_weights,
+    read_data,
+    signed_targets,
+)
+from pursuit._warnings import warn
+from pursuit.dictionary import DEFAULT_CANDIDATES, Dictionary, n_candidate_rows
+from pursuit.greedy.squared_error import SquaredErrorPursuit
+from pursuit.greedy.statistics import KernelStatistics
+from pursuit.greedy.stopping import Stopping, choose_prefix, warn_short
+from pursuit.kernels import is_precomputed
+from pursuit.losses import LOSSES
+from pursuit.matching_pursuit.path_model import MatchingPursuit
+
+__all__ = ["StatisticsClassifier", "StatisticsRegressor"]
+
+
+def more_than_sums(model: Any) -> str:
+    """What a model's parameters ask for that sums over rows cannot tell, if anything."""
+    squared = model.loss in ("squared_error", LOSSES["squared_error"])
+    if not squared or model.refit_every != 1:
+        return "sums over rows suffice for loss='squared_error' with refit_every=1 only"
+    for name, needed in (("early_stopping", False), ("dictionary", None)):
+        if getattr(model, name) is not needed:
+            return f"{name} must be {needed} where sums over rows are fitted"
+    return "route='direct' has no meaning for sums over rows" if model.route == "direct" else ""
+
+
+def sums_suffice(model: Any) -> bool:
+    """Whether a model has `partial_fit`; an AttributeError that says why not."""
+    if reason := more_than_sums(model):
+        raise AttributeError(f"partial_fit: {reason}")
+    return True
+
+
+where_sums_suffice: Callable[[Any], Any] = available_if(sums_suffice)
+
+
+class FitsStatistics(MatchingPursuit):
+    """`fit_statistics`, and what `partial_fit` of both kinds shares."""
+
+    early_stopping: bool | str
+    tol: float
+    statistics_: KernelStatistics
+
+    def fit_statistics(self, statistics: KernelStatistics) -> Self:
+        """Fit from sums over rows: the model of a fit on the rows, with the vectors as candidates.
+
+        Parameters
+        ----------
+        statistics : KernelStatistics
+            Sums of the rows. Kernel, candidates and classes are theirs, and it stays as it is.
+
+        Returns
+        -------
+        self : estimator
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter asks for more than sums can tell (another loss than squared error with
+            re-fits at each step, early stopping, a dictionary, class weights), or the statistics
+            are of the other kind of targets.
+        """
+        self._check_sums_suffice()
+        if self.n_candidates is not None:
+            raise ValueError("n_candidates has no meaning with statistics, which have vectors")
+        if getattr(self, "class_weight", None) is not None:
+            raise ValueError("class_weight: give sample_weight to the statistics instead")
+        if not getattr(statistics, "n_samples_", 0):
+            raise ValueError("statistics holds no rows: call its update first")
+        if is_classifier(self) != (statistics.classes_ is not None):
+            kind = "labels: give it classes" if is_classifier(self) else "numbers, without classes"
+            raise ValueError(f"statistics must be of {kind}")
+        if hasattr(self, "statistics_"):
+            del self.statistics_
+        return self._fit_sums(statistics, statistics.dictionary)
+
+    def _check_sums_suffice(self) -> None:
+        """Raise if a parameter asks for more than sums can tell."""
+        self._check_parameters()
+        if reason := more_than_sums(self):
+            raise ValueError(reason)
+
+    def _fit_sums(self, statistics: KernelStatistics, dictionary: Dictionary) -> Self:
+        """The path, and all fitted attributes."""
+        loss = LOSSES["squared_error"]
+        method = self._method(loss)
+        for name in ("n_features_in_", "feature_names_in_", "classes_", "_one_dimensional"):
+            if getattr(statistics, name, None) is not None:
+                setattr(self, name, getattr(statistics, name))
+        equations = statistics.equations(fit_intercept=self.fit_intercept, alpha=method.alpha)
+        budgets = self._budgets(len(equations.target_sq_norm))
+        pursuit = SquaredErrorPursuit(equations, self.fitting, budgets)
+        fit = choose_prefix(pursuit, dictionary.atoms, Stopping(tol=self.tol))
+        warn_short(fit, sum(budgets))
+        kept = None if statistics.sketch_ is None else statistics.sketch_.samples
+        return self._store_path(fit, dictionary, kept, method, loss, total=equations.weight)
+
+    def _start(self, samples: Samples, classes: Array | None) -> KernelStatistics:
+        """Empty sums: the first rows fix the kernel and the candidates."""
+        if isinstance(self.kernel, Mapping) or is_precomputed(self.kernel):
+            raise ValueError("kernel: partial_fit needs one kernel of rows")
+        budget = sum(self._budgets(samples.Y.shape[1]))
+        rows = np.flatnonzero(samples.weights > 0)
+        few = self.n_candidates
+        if few is None:
+            few = max(DEFAULT_CANDIDATES, 5 * budget)
+        number = n_candidate_rows(few, len(rows), budget)
+        self._candidate_rows = self._drawn(samples, rows, number)
+        kernel: Any = self._kernel(samples, self.gamma)
+        return KernelStatistics(samples.X[self._candidate_rows], classes=classes, kernel=kernel)
+
+    def _continue(self, samples: Samples, *, classes: Array | None, one_dimensional: bool) -> Self:
+        """Add checked rows to the sums, and fit from these."""
+        if not hasattr(self, "statistics_"):
+            self.statistics_ = self._start(samples, classes)
+            self.statistics_._begin_as(self)
+        self.statistics_._add(samples, one_dimensional=one_dimensional)
+        atoms = self.statistics_.dictionary.atoms
+        return self._fit_sums(self.statistics_, Dictionary(atoms, self._candidate_rows))
+
+    def _goes_on(self) -> bool:
+        """Whether this call of `partial_fit` is not the first."""
+        self._check_parameters()
+        goes_on = hasattr(self, "statistics_")
+        if not goes_on and hasattr(self, "expansion_"):
+            warn(
+                "partial_fit starts anew: this model was fitted otherwise, or loaded, and has no "
+                "sums of its rows to add to",
+                UserWarning,
+            )
+        return goes_on
+
+
+class StatisticsClassifier(FitsStatistics):
+    """`partial_fit` of classes."""
+
+    @where_sums_suffice
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to those of earlier calls, and fit on all of them.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows. Those of the first call fix the kernel's numbers and the candidates: at most
+            2500 of them, or five times `n_components`, unless `n_candidates` says otherwise.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), optional
+            All labels; needed at the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 counts as the row twice, 0 as the row removed.
+
+        Returns
+        -------
+        self : estimator
+            Fitted on all rows so far. Their order and division do not matter, the candidates being
+            the same.
+
+        Raises
+        ------
+        ValueError
+            If the first call has no `classes`, a label is not among them, or a parameter is
+            invalid.
+        AttributeError
+            If a parameter asks for more than sums over rows can tell.
+        """
+        first = not self._goes_on()
+        X, y = read_data(self, X, y, reset=first, accept_sparse="csr")
+        check_classification_targets(y)
+        labels = announced_classes(classes, getattr(self, "classes_", None))
+        codes = class_numbers(y, labels)
+        weights = check_weights(sample_weight, X.shape[0])
+        scales = self._scales(labels, codes, weights)
+        samples = Samples(X, signed_targets(codes, len(labels)), weights * scales, scales)
+        return self._continue(samples, classes=labels, one_dimensional=True)
+
+    def _scales(self, labels: Array, codes: Array, weights: Array) -> Array:
+        """The weight of each row's class."""
+        given: Any = getattr(self, "class_weight", None)
+        if isinstance(given, str):
+            raise ValueError(
+                "class_weight='balanced' needs all rows; for partial_fit give the weights as a "
+                "mapping, or sample_weight"
+            )
+        self._class_weights = class_weights(given, labels, codes, weights)
+        scales: Array = self._class_weights[codes]
+        return scales
+
+
+class StatisticsRegressor(FitsStatistics):
+    """`partial_fit` of numbers."""
+
+    @where_sums_suffice
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to those of earlier calls, and fit on all of them.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows. Those of the first call fix the kernel's numbers and the candidates: at most
+            2500 of them, or five times `n_components`, unless `n_candidates` says otherwise.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 counts as the row twice, 0 as the row removed.
+
+        Returns
+        -------
+        self : estimator
+            Fitted on all rows so far. Their order and division do not matter, the candidates being
+            the same.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or the number of targets differs from before.
+        AttributeError
+            If a parameter asks for more than sums over rows can tell.
+        """
+        first = not self._goes_on()
+        X, y = read_data(
+            self, X, y, reset=first, accept_sparse="csr", multi_output=True, y_numeric=True
+        )
+        weights = check_weights(sample_weight, X.shape[0])
+        Y = np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1)
+        samples = Samples(X, Y, weights)
+        return self._continue(samples, classes=None, one_dimensional=np.ndim(y) == 1)
