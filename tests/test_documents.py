@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 import typer
 
@@ -62,7 +63,9 @@ def scratch(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with matplotlib.rc_context():
         matplotlib.use("agg")
+        monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
         yield tmp_path
+    plt.close("all")
 
 
 @pytest.mark.docs

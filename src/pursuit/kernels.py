@@ -9,7 +9,7 @@ name                 K(x, z)                                     class
 ``laplacian``        exp(-gamma |x - z|_1)                       `Laplacian`
 ``sigmoid``          tanh(gamma x'z + coef0)                     `Sigmoid`
 ``cosine``           x'z / (|x| |z|)                             `Cosine`
-``cosine_polynomial``  (x'z / (|x| |z|) + coef0)^degree          `CosinePolynomial`
+`cosine_polynomial`  (x'z / (|x| |z|) + coef0)^degree            `CosinePolynomial`
 ``chi2``             exp(-gamma sum (x - z)^2 / (x + z))         `ChiSquared`
 ``precomputed``      column z of the given matrix                `Precomputed`
 a callable           function(X, Z)                              `FunctionKernel`

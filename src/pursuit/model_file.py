@@ -9,7 +9,7 @@ member              content
                     every other member, the model as a tree of values, and of one with
                     rounded numbers what that changed
 ``arrays/N.npy``    the arrays of that tree, in NumPy's own format, without pickle
-``attachments/...`` bytes that a caller stores beside the model
+`attachments/...`   bytes that a caller stores beside the model
 ==================  ====================================================================
 
 The tree is that of `pursuit.io.tree`; its classes are looked up in a fixed list, never imported

@@ -101,15 +101,15 @@ def finish_paths(ax: Any, lines: Mapping[str, Any], log: bool | str, **texts: st
 
 def _plain_ticks(ax: Axes) -> None:
     """Write the values as plain numbers, also between powers of ten where there is room."""
-    from matplotlib.ticker import LogFormatter, LogLocator
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     low, high = ax.get_ylim()
     decades = np.log10(high / low)
     if decades < 3:
-        subs = (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+        subs = (1.0, 2.0, 5.0) if decades > 1 else (1.0, 1.5, *range(2, 10))
         ax.yaxis.set_major_locator(LogLocator(subs=subs))
         ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(0, 0)))
+        ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def counted(count: int, what: str = "kernel function") -> str:
