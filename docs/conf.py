@@ -36,6 +36,8 @@ myst_heading_anchors = 3
 
 # The reference: each class and function on a page of its own, with the examples that use it.
 autosummary_generate = True
+# `Frontier` has a page, too, and some file systems take these names for one.
+autosummary_filename_map = {"pursuit.frontier": "pursuit.frontier_function"}
 autodoc_typehints = "none"  # the docstrings name the types
 numpydoc_show_class_members = False  # the template lists them
 numpydoc_class_members_toctree = False
@@ -59,6 +61,9 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "pursuit"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["pursuit.css"]
+toc_object_entries_show_parents = "hide"
 html_theme_options = {
     "show_prev_next": False,
     "show_toc_level": 2,
@@ -74,5 +79,6 @@ def setup(app):
     """Connect the hooks."""
     app.connect("builder-inited", site_hooks.copy_results)
     app.connect("source-read", site_hooks.links_within_the_site)
+    app.connect("doctree-read", site_hooks.link_names)
     app.connect("autodoc-skip-member", site_hooks.skip_inherited)
     app.connect("autodoc-process-docstring", site_hooks.plain_text, priority=900)

@@ -5,6 +5,7 @@
 - Pages link to `benchmarks/results/` and `examples/` as files, for readers on a code host. On the
   site the reports are pages, copied in by `copy_results`, and the examples are the gallery's;
   `links_within_the_site` leads there.
+- Public names in the pages' running text are code there; `link_names` leads them to the reference.
 - `skip_inherited` leaves scikit-learn's own methods out of the reference.
 - `reset_pictures` gives the pictures of the gallery one look.
 """
@@ -12,6 +13,11 @@
 import re
 import shutil
 from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+
+import pursuit
 
 HERE = Path(__file__).parent
 TABLE_RULE = re.compile(r"\s*=+( +=+)+\s*$")
@@ -62,6 +68,21 @@ def links_within_the_site(app, name, source):
     """Lead links to reports and examples to their pages."""
     text = re.sub(r"\]\(\.\./benchmarks/results/", "](/results/", source[0])
     source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](/gallery/\1.rst)", text)
+
+
+def link_names(app, doctree):
+    """Lead code that is a public name, alone or called, to its page of the reference."""
+    page = app.env.current_document.docname
+    if page.startswith(("api/", "gallery/")):
+        return
+    for code in list(doctree.findall(nodes.literal)):
+        name = re.split(r"[(.]", code.astext())[0]
+        linked = isinstance(code.parent, nodes.reference | nodes.title | addnodes.pending_xref)
+        if name in pursuit.__all__ and not linked:
+            target = {"refdomain": "py", "reftype": "obj", "reftarget": f"pursuit.{name}"}
+            link = addnodes.pending_xref("", **target, refdoc=page, refexplicit=True)
+            code.replace_self(link)
+            link += code
 
 
 def reset_pictures(gallery_conf, example):
