@@ -345,10 +345,12 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y : array-like
             See `fit`.
         alphas : array-like of shape (n_alphas,)
             Positive numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            See `fit`.
 
         Returns
         -------

@@ -186,7 +186,11 @@ class FrontierDisplay:
             Training rows.
         X_val, y_val : array-like, default=None
             Rows for the errors; the training rows if None.
-        sizes, scoring, max_iter
+        sizes : sequence of int, default=None
+            See `pursuit.frontier`.
+        scoring : str or callable, default=None
+            See `pursuit.frontier`.
+        max_iter : int, default=20
             See `pursuit.frontier`.
         models : mapping of str to estimator, default=None
             Other fitted models by name, drawn as dots.

@@ -133,7 +133,9 @@ class PursuitPathDisplay:
             Title; the estimator's class name if None.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if None.
-        log, **line_kw
+        log : bool or "auto", default="auto"
+            See `plot`.
+        **line_kw : dict
             See `plot`.
 
         Returns
@@ -314,7 +316,9 @@ class BoundDisplay:
             Title; the estimator's class name if None.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if None.
-        log, **line_kw
+        log : bool or "auto", default=False
+            See `plot`.
+        **line_kw : dict
             See `plot`.
 
         Returns

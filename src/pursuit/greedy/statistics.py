@@ -317,6 +317,11 @@ class KernelStatistics(KernelParameters):
             Whether a constant is free.
         alpha : float, default=0.0
             Ridge on the coefficients.
+
+        Returns
+        -------
+        equations : NormalEquations
+            To be solved for any of the kernel functions.
         """
         check_is_fitted(self, "moments_")
         moments = self.moments_

@@ -72,7 +72,9 @@ JITTER = 1e-8
 class Frontier:
     """Models of falling size, and what they are worth.
 
-    Attributes
+    `frontier` makes it. All parameters are stored as attributes.
+
+    Parameters
     ----------
     models : list of estimator
         Fitted, the largest first.
@@ -84,13 +86,24 @@ class Frontier:
         The higher the better: on the validation rows, else on the training rows.
     energies : ndarray of shape (n_models,)
         The energies that the vectors came to.
-    scoring : str, callable or None
+    scoring : str or callable, default=None
         What the scores are, as in scikit-learn; None: the models' ``score``.
 
     See Also
     --------
     frontier : Makes it.
     pursuit.displays.FrontierDisplay : Draws it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pursuit import SparseKernelClassifier, frontier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = frontier(SparseKernelClassifier(8, random_state=0), X, y, [8, 4])
+    >>> path
+    Frontier of 2 models with [8, 4] vectors
+    >>> path.best(max_components=5).n_components_
+    4
     """
 
     models: list[Any]
