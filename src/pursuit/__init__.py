@@ -21,6 +21,7 @@ from pursuit.displays import BoundDisplay, PursuitPathDisplay, SupportDisplay
 from pursuit.displays.density import DensityDisplay
 from pursuit.displays.frontier import FrontierDisplay
 from pursuit.displays.images import VectorImageDisplay
+from pursuit.displays.relevances import FeatureRelevanceDisplay
 from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -65,6 +66,7 @@ __all__ = [
     "ConvexNetworkClassifier",
     "DensityClassifier",
     "DensityDisplay",
+    "FeatureRelevanceDisplay",
     "Frontier",
     "FrontierDisplay",
     "GreedyNystroem",
