@@ -12,7 +12,7 @@ As in the figure, with vectors that are training rows: kernel matching pursuit (
 width chosen in the same way, and on the coordinates of `KernelMetric(metric="diagonal")`.
 Sets, chosen before the run: ida_splice (1000 training rows, 2175 test rows; 60 positions of a DNA
 sequence as codes 1 to 4, of which biology says that few beside the junction in the middle matter)
-and ida_image (1300 and 1010 rows; 18 features of image patches, of unequal use). The first ten
+and ida_image (1300 and 1010 rows; 18 features of image patches, of unequal use). The first five
 splits of each. C (1, 10, 100) and the chosen width are those of the highest accuracy in 3-fold
 cross-validation of the training rows, at each number of vectors; test rows only give the errors.
 """
@@ -33,7 +33,7 @@ from pursuit import (
     datasets,
 )
 
-N_SPLITS, BUDGETS = 10, (10, 20, 40)
+N_SPLITS, BUDGETS = 5, (10, 20, 40)
 PENALTIES = [1.0, 10.0, 100.0]
 FACTORS = np.array([1 / 16, 1 / 4, 1.0, 4.0])
 # The positions of the sequence around the junction, which lies between the 30th and the 31st.
