@@ -631,8 +631,3 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     def _resolved_loss(self, samples: Samples) -> Loss:
         """A loss of residuals."""
         return self._convex(samples, classifier=False)
-
-    def _shaped(self, outputs: Array) -> Array:
-        """Predictions from outputs, in the form of the training targets."""
-        loss = getattr(self, "loss_", None)
-        return super()._shaped(outputs if loss is None else loss.mean(outputs))
