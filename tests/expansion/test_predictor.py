@@ -127,6 +127,15 @@ def test_a_row_that_is_a_vector_and_a_row_far_away():
     assert_array_equal(predictor.decision(far), model.intercept_)
 
 
+def test_a_row_where_all_kernels_have_vanished():
+    model = pursuit.KernelMatchingPursuitRegressor(5, gamma=1.0, fit_intercept=False)
+    predictor = model.fit(X, NUMBERS).predictor()
+    for distance, vanished in ((5.0, False), (15.0, True)):  # exp(-15^2) is a number still
+        row = X.max(axis=0) + np.array([distance, 0.0, 0.0, 0.0])
+        assert_allclose(predictor.decision(row), model.predict(row[None])[0], rtol=1e-12)
+        assert (predictor.decision(row) == 0.0) == vanished
+
+
 def test_clusters_far_from_each_other_lose_no_digits():
     rng = np.random.default_rng(0)
     rows = np.vstack([rng.normal(size=(20, 3)), 1e7 + rng.normal(size=(20, 3))])

@@ -93,6 +93,16 @@ class ExpansionEstimator(BaseEstimator):
         """What the outputs mean."""
         raise NotImplementedError
 
+    def _decided(self, X: Any) -> Array:
+        """Decision values of rows; the outputs first, which need a fitted model."""
+        outputs = self._outputs(X)
+        return self._answers().decision(outputs)
+
+    def _predicted(self, X: Any) -> Array:
+        """Labels or numbers of rows."""
+        outputs = self._outputs(X)
+        return self._answers().prediction(outputs)
+
     def predictor(self) -> Predictor:
         """Freeze the fitted function for one row, or few, at a time.
 
@@ -237,7 +247,7 @@ class ExpansionClassifier(ProbabilisticClassifier, ExpansionEstimator):
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes one value, positive for ``classes_[1]``.
         """
-        return self._answers().decision(self._outputs(X))
+        return self._decided(X)
 
     def predict(self, X: Any) -> Array:
         """Class labels.
@@ -252,7 +262,7 @@ class ExpansionClassifier(ProbabilisticClassifier, ExpansionEstimator):
         y : ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        return self._answers().prediction(self._outputs(X))
+        return self._predicted(X)
 
     def _scaled_values(self, X: Any) -> tuple[Array, float]:
         """The decision values, over the temperature."""
@@ -294,7 +304,7 @@ class ExpansionRegressor(ExpansionEstimator):
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             In the form of the training targets.
         """
-        return self._answers().prediction(self._outputs(X))
+        return self._predicted(X)
 
     def _seen(self, samples: Samples) -> Array:
         """Targets as the user gave them: numbers."""

@@ -1,7 +1,8 @@
 """The estimators whose vectors move; the way is that of `pursuit.optimize.moving`.
 
-With ``learn_gamma`` or ``metric`` the parameters of the kernel are learned with the weights, as in the
-network of figure 6.1 of P. Vincent, "Modeles a noyaux a structure locale", thesis, Montreal, 2003.
+With ``learn_gamma`` or ``metric`` the parameters of the kernel are learned with the weights, as in
+the network of figure 6.1 of P. Vincent, "Modeles a noyaux a structure locale", thesis, Montreal,
+2003.
 """
 
 from __future__ import annotations

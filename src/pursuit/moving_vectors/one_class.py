@@ -191,7 +191,7 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         values : ndarray of shape (n_samples,)
             Scores less the threshold.
         """
-        return self._answers().decision(self._outputs(X))
+        return self._decided(X)
 
     def predict(self, X: Any) -> Array:
         """Call each row an outlier or not.
@@ -206,7 +206,7 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         y : ndarray of shape (n_samples,)
             -1 for outliers, 1 for the others.
         """
-        return self._answers().prediction(self._outputs(X))
+        return self._predicted(X)
 
     def _answers(self) -> Answers:
         """Inside or outside."""

@@ -434,7 +434,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
             broken by the values, or with ``decision_function_shape="ovo"`` one value a pair of
             classes, positive for the first of the pair.
         """
-        return self._answers().decision(self._outputs(X))
+        return self._decided(X)
 
     def predict(self, X: Any) -> Array:
         """Class labels: by the votes of the pairs, as the original.
@@ -449,7 +449,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         y : ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        return self._answers().prediction(self._outputs(X))
+        return self._predicted(X)
 
     def _answers(self) -> Answers:
         """Votes of the pairs."""
@@ -779,7 +779,7 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
         labels : ndarray of int of shape (n_samples,)
             1 inside, -1 outside.
         """
-        return self._answers().prediction(self._outputs(X))
+        return self._predicted(X)
 
     def _answers(self) -> Answers:
         """Inside or outside; the threshold itself is outside."""
