@@ -1,4 +1,9 @@
-"""The estimators whose vectors move; the way is that of `pursuit.optimize.moving`."""
+"""The estimators whose vectors move; the way is that of `pursuit.optimize.moving`.
+
+With ``learn_gamma`` or ``metric`` the parameters of the kernel are learned with the weights, as in
+the network of figure 6.1 of P. Vincent, "Modeles a noyaux a structure locale", thesis, Montreal,
+2003.
+"""
 
 from __future__ import annotations
 
@@ -631,8 +636,3 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     def _resolved_loss(self, samples: Samples) -> Loss:
         """A loss of residuals."""
         return self._convex(samples, classifier=False)
-
-    def _shaped(self, outputs: Array) -> Array:
-        """Predictions from outputs, in the form of the training targets."""
-        loss = getattr(self, "loss_", None)
-        return super()._shaped(outputs if loss is None else loss.mean(outputs))

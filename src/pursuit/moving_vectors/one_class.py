@@ -15,6 +15,7 @@ from pursuit.base.estimators import ExpansionEstimator
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.predictor import Answers, Novelty
 from pursuit.kernels import is_precomputed
 from pursuit.losses import SquaredHinge
 from pursuit.optimize.kernel_blocks import Place, Table
@@ -190,7 +191,7 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         values : ndarray of shape (n_samples,)
             Scores less the threshold.
         """
-        return np.asarray(self.score_samples(X) - self.offset_)
+        return self._decided(X)
 
     def predict(self, X: Any) -> Array:
         """Call each row an outlier or not.
@@ -205,7 +206,11 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         y : ndarray of shape (n_samples,)
             -1 for outliers, 1 for the others.
         """
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+        return self._predicted(X)
+
+    def _answers(self) -> Answers:
+        """Inside or outside."""
+        return Novelty(self.offset_)
 
 
 def _quantile(scores: Array, shares: Array, level: float) -> float:

@@ -516,8 +516,9 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
             With ``return_std=True``.
         """
         rows = self._validated(X)
-        mean = self._shaped(self.expansion_(rows))
-        return (mean, self._shaped(self._deviations(rows))) if return_std else mean
+        answers = self._answers()
+        mean = answers.prediction(self.expansion_(rows))
+        return (mean, answers.decision(self._deviations(rows))) if return_std else mean
 
     def _deviations(self, X: Any) -> Array:
         """Standard deviation of the noise and of the weights, (n_rows, n_targets) (T 22)."""

@@ -22,6 +22,7 @@ the same from the values of the pairs.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -37,9 +38,17 @@ from sklearn.utils.validation import check_is_fitted
 from pursuit._typing import Array
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.predictor import squeeze_binary
 from pursuit.kernels import Kernel, resolve_kernel, scale_gamma
 
-__all__ = ["KernelModel", "libsvm_rows", "pair_votes", "read_kernel_model", "vote_values"]
+__all__ = [
+    "KernelModel",
+    "Pairs",
+    "libsvm_rows",
+    "pair_votes",
+    "read_kernel_model",
+    "vote_values",
+]
 
 Task: TypeAlias = Literal["classifier", "regressor", "outlier_detector"]
 
@@ -355,3 +364,42 @@ def vote_values(values: Array, n_classes: int) -> Array:
         votes[:, q] += column < 0
     found: Array = votes + sums / (3.0 * (np.abs(sums) + 1.0))
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Labels by the votes of the pairs of classes, as LIBSVM has them.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_classes,)
+        The classes.
+    one_a_class : bool
+        Whether there is a decision value a class (`vote_values`), or one a pair.
+    break_ties : bool
+        Whether the values decide between classes with as many votes.
+    """
+
+    labels: Array
+    one_a_class: bool
+    break_ties: bool
+
+    def decision(self, outputs: Array) -> Array:
+        """A value a class or a pair; a vector for two classes."""
+        if len(self.labels) > 2 and self.one_a_class:
+            return vote_values(outputs, len(self.labels))
+        return squeeze_binary(outputs)
+
+    def prediction(self, outputs: Array) -> Array:
+        """Labels; of two classes the second has the value zero."""
+        n_classes = len(self.labels)
+        if n_classes == 2:
+            codes = (outputs[:, 0] >= 0).astype(int)
+        elif not self.break_ties:
+            codes = pair_votes(outputs, n_classes).argmax(axis=1)
+        elif self.one_a_class:
+            codes = vote_values(outputs, n_classes).argmax(axis=1)
+        else:
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        found: Array = self.labels[codes]
+        return found
