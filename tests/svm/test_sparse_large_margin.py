@@ -62,10 +62,10 @@ def test_the_vectors_are_at_least_as_good_as_those_of_the_plain_statement(seed):
     expected = reference.sparse_large_margin(gaussian, Z, X, y, 4.0 * weights)
     lowest = reference.machine_on_vectors(gaussian, expected, X, y, 4.0 * weights).objective
     found = sparse_large_margin(RBF(0.8), Z, Samples(X, y[:, None], weights), 4.0, tol=1e-8)
-    assert found.solution.objective < found.objectives[0] * 0.999
-    assert found.solution.objective <= lowest * (1 + 1e-3)
-    check = reference.machine_on_vectors(gaussian, found.Z, X, y, 4.0 * weights)
-    assert_allclose(found.solution.objective, check.objective, rtol=1e-5)
+    assert found.best.value < found.values[0] * 0.999
+    assert found.best.value <= lowest * (1 + 1e-3)
+    check = reference.machine_on_vectors(gaussian, found.best.place.Z, X, y, 4.0 * weights)
+    assert_allclose(found.best.value, check.objective, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", FITTED)

@@ -47,7 +47,15 @@ from pursuit.linalg import blocks
 from pursuit.linalg.factor import cholesky, solve_right, solve_transposed, solve_upper
 from pursuit.optimize.svm import MarginSolution, solve_margin
 
-__all__ = ["VectorSolution", "energy", "features", "solve_on_vectors", "whitened"]
+__all__ = [
+    "VectorSolution",
+    "energy",
+    "features",
+    "jittered",
+    "solve_on_values",
+    "solve_on_vectors",
+    "whitened",
+]
 
 # The diagonal of K_z is multiplied by one plus this: coinciding vectors leave it definite.
 JITTER = 1e-8
@@ -98,7 +106,7 @@ def whitened(kernel: Kernel, Z: Array) -> Array:
     ValueError
         If the kernel matrix of the vectors is not positive semidefinite.
     """
-    gram = _jittered(kernel(Z, Z) if len(Z) else np.empty((0, 0)))
+    gram = jittered(kernel(Z, Z) if len(Z) else np.empty((0, 0)))
     with blocks.blas_threads(1.0 * len(Z) ** 3):
         factor = cholesky(gram)
     if len(factor) < len(gram) or not np.isfinite(factor).all():
@@ -106,12 +114,11 @@ def whitened(kernel: Kernel, Z: Array) -> Array:
     return factor
 
 
-def _jittered(gram: Array) -> Array:
-    """The matrix with its diagonal multiplied by 1 + 1e-8; a zero becomes the unit of that."""
-    diagonal = gram.diagonal().copy()
-    floor = JITTER * (float(np.abs(diagonal).max(initial=0.0)) or 1.0)
-    gram[np.diag_indices(len(gram))] += np.where(diagonal > 0, JITTER * diagonal, floor)
-    return gram
+def jittered(gram: Array, jitter: float = JITTER) -> Array:
+    """The matrix with its diagonal times 1 + jitter; a zero becomes the unit of that."""
+    diagonal = gram.diagonal()
+    floor = jitter * (float(np.abs(diagonal).max(initial=0.0)) or 1.0)
+    return np.asarray(gram + np.diag(np.where(diagonal > 0, jitter * diagonal, floor)))
 
 
 def features(values: Array, factor: Array) -> Array:
@@ -178,19 +185,31 @@ def solve_on_vectors(
     True
     """
     factor = whitened(kernel, Z)  # eq. 30
-    values = _values(kernel, Z, X)
+    return solve_on_values(_values(kernel, Z, X), factor, Y, bounds, tol=tol, starts=starts)
+
+
+def solve_on_values(
+    values: Array,
+    factor: Array,
+    Y: Array,
+    bounds: Array,
+    *,
+    tol: float = 1e-6,
+    starts: Sequence[MarginSolution] | None = None,
+) -> VectorSolution:
+    """SVMs from kernel values with the vectors (n, N_z) and R; see `solve_on_vectors`."""
     if not np.isfinite(values).all():
         refuse_not_finite(values, 0)
-    with blocks.blas_threads(1.0 * len(values) * len(Z) ** 2):
+    with blocks.blas_threads(1.0 * values.size * len(factor)):
         phi = features(values, factor)  # eq. 29
 
     def solve(t: int) -> MarginSolution:
         return solve_margin(phi, Y[:, t], bounds, tol=tol, start=starts[t] if starts else None)
 
-    large = phi.size * len(Z) > PARALLEL_OUTPUTS
+    large = phi.size * len(factor) > PARALLEL_OUTPUTS
     outputs = tuple(blocks.in_parallel(solve, range(Y.shape[1]), parallel=large))
     weights = np.stack([output.weights for output in outputs], axis=1)
-    beta = solve_upper(factor, weights) if len(Z) else weights  # eq. 24, 33
+    beta = solve_upper(factor, weights) if len(factor) else weights  # eq. 24, 33
     return VectorSolution(outputs, beta, np.array([output.bias for output in outputs]))
 
 
@@ -262,7 +281,7 @@ def energy(kernel: Kernel, Z: Array, X: Any, A: Array) -> tuple[float, Array, Ar
     half = solve_transposed(factor, u)  # |half|^2 = u' K_z^{-1} u
     beta = solve_upper(factor, half)
     try:
-        gradient = -kernel.weighted_gradient(Z, Z, _jittered(beta @ beta.T))
+        gradient = -kernel.weighted_gradient(Z, Z, jittered(beta @ beta.T))
         for part in parts:
             gradient += kernel.weighted_gradient(Z, X[rows[part]], beta @ kept[part].T)
     except NotImplementedError:

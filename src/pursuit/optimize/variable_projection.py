@@ -59,7 +59,7 @@ from pursuit.optimize.kernel_blocks import (
     with_gamma,
 )
 from pursuit.optimize.svm import MarginSolution
-from pursuit.optimize.svm_on_vectors import solve_on_vectors
+from pursuit.optimize.svm_on_vectors import jittered, solve_on_values, whitened
 
 __all__ = [
     "Descent",
@@ -79,7 +79,7 @@ INNER = {np.dtype(np.float32): 1e-8, np.dtype(np.float64): 1e-14}
 # this share of what the outputs show; else all further ones are in float64, as the last ones are.
 RELIABLE = 1e-3
 # Relative duality gap of the hinge loss.
-INNER_GAP = 1e-9
+INNER_GAP = 1e-8
 # Pairs of vectors that L-BFGS keeps, and the iterations over which a fall of W is judged.
 CORRECTIONS, WINDOW = 10, 5
 
@@ -148,13 +148,6 @@ class Step(NamedTuple):
     A: Array | None
 
 
-def _jittered(gram: Array, jitter: float) -> Array:
-    """The matrix with its diagonal times 1 + jitter; a zero becomes the unit of that."""
-    diagonal = gram.diagonal()
-    floor = jitter * (float(np.abs(diagonal).max(initial=0.0)) or 1.0)
-    return np.asarray(gram + np.diag(np.where(diagonal > 0, jitter * diagonal, floor)))
-
-
 def energy(
     problem: Problem, place: Place, last: Step | None = None, *, learn_gamma: bool = False
 ) -> Step:
@@ -210,7 +203,7 @@ def _evaluated(
     values = BlockValues(problem.table, place)
     dtype = problem.table.dtype
     plain = place.kernel(place.Z, place.Z) if len(place.Z) else np.empty((0, 0))
-    gram = _jittered(plain, JITTER[dtype])
+    gram = jittered(plain, JITTER[dtype])
     if isinstance(problem.loss, Hinge):
         found, machines, pulled = _hinge(problem, place, last, values)
     else:
@@ -218,7 +211,7 @@ def _evaluated(
     wanted = (learn_gamma, place.A is not None)
     B = found.B
     inner = slopes(
-        place, _jittered(B @ B.T, JITTER[dtype]), plain, homogeneous(place.Z),
+        place, jittered(B @ B.T, JITTER[dtype]), plain, homogeneous(place.Z),
         wanted=(learn_gamma, False),
     )  # fmt: skip
     G, in_Z, in_gamma, in_A = _outer_slopes(values, found, pulled, wanted)
@@ -255,11 +248,15 @@ def _hinge(
     problem: Problem, place: Place, last: Step | None, values: BlockValues
 ) -> tuple[Coefficients, tuple[MarginSolution, ...], Pulled]:
     """Step 1 for the hinge loss; its slopes are the dual variables with the labels' signs."""
-    U = np.vstack([values.rows(span)[1][:, :-2] for span in values.spans]).astype(np.float64)
+    K = np.empty((values.n_rows, values.n_vectors))
+
+    def fill(rows: slice, block: Array, room: Room) -> None:
+        K[rows] = block
+
+    factor = whitened(place.kernel, place.Z)
+    values.each(fill)
     starts = None if last is None else last.machines
-    solution = solve_on_vectors(
-        place.kernel, place.Z, U, problem.Y, problem.weights, tol=INNER_GAP, starts=starts
-    )
+    solution = solve_on_values(K, factor, problem.Y, problem.weights, tol=INNER_GAP, starts=starts)
     found = Coefficients(solution.beta, solution.intercept, solution.objective)
     G = -solution.signed(problem.Y)
     return found, solution.outputs, lambda rows, K: G[rows]
@@ -368,7 +365,7 @@ def descend(
     with blocks.blas_threads(0), blocks.waiting_threads():
         way = _Way(problem, place, unit, free)
         first = way.at(np.zeros(way.size))
-        values, reason = [first[0]], "max_iter"
+        values, reason = [first[0]], "tol" if max_iter else "max_iter"
         if max_iter and way.size and first[0] > 0.0:
             reason = _follow(way, values, max_iter, tol, watch)
         best = way.best
