@@ -1,4 +1,4 @@
-"""Support vector machines on given expansion vectors, and the energy of moving these.
+"""Support vector machines on given expansion vectors, and the energy of given functions on these.
 
 M. Wu, B. Schoelkopf and G. Bakir, "Building sparse large margin classifiers", ICML 2005; the
 equation numbers are theirs.
@@ -26,8 +26,8 @@ The energy. For coefficients a (n,), fixed,
     J(Z; a) = 1/2 u' K_z^{-1} u,    u = P a,    beta = K_z^{-1} u,
     dJ/dz_i = beta_i sum_j a_j dK(z_i, x_j)/dz_i - beta_i sum_m beta_m dK(z_i, z_m)/dz_i.
 
-W(Z) (eq. 10, 32) is sum_i alpha_i - J(Z; alpha y); by lemma 1 (eq. 34) alpha may be held fixed in
-its slope, so that dW/dz = -dJ/dz. The reduced set method (eq. 4, 35) maximises the same J.
+The reduced set method (eq. 4, 35) maximises it. W(Z) (eq. 10, 32) is sum_i alpha_i - J(Z; alpha y);
+``variable_projection.py`` follows it.
 
 Where we differ. K_z has its diagonal multiplied by 1 + 1e-8, here and in every derivative, so that
 vectors that coincide leave it definite.
@@ -49,6 +49,7 @@ from pursuit.optimize.svm import MarginSolution, solve_margin
 
 __all__ = [
     "VectorSolution",
+    "definite_factor",
     "energy",
     "features",
     "jittered",
@@ -106,8 +107,12 @@ def whitened(kernel: Kernel, Z: Array) -> Array:
     ValueError
         If the kernel matrix of the vectors is not positive semidefinite.
     """
-    gram = jittered(kernel(Z, Z) if len(Z) else np.empty((0, 0)))
-    with blocks.blas_threads(1.0 * len(Z) ** 3):
+    return definite_factor(kernel, jittered(kernel(Z, Z) if len(Z) else np.empty((0, 0))))
+
+
+def definite_factor(kernel: Kernel, gram: Array) -> Array:
+    """R of K_z with its diagonal as it is to be; the error is that of `whitened`."""
+    with blocks.blas_threads(1.0 * len(gram) ** 3):
         factor = cholesky(gram)
     if len(factor) < len(gram) or not np.isfinite(factor).all():
         raise ValueError(f"kernel: {kernel} is not positive semidefinite on the expansion vectors")
