@@ -143,6 +143,13 @@ rule : {"min", "one_se"}, default="min"
 search_iter : int, default=15
     Iterations at most at each point of the grid but the first of each fold, which has
     `max_iter`.""",
+    "sizes": """
+sizes : {None, "auto"} or sequence of int, default=None
+    Numbers of vectors to choose from once the other parameters are chosen, none above
+    `n_components`: vectors are dropped and the others move on, `search_iter` iterations a step,
+    as in `pursuit.frontier`. The folds choose by `rule`, the fewest of equally good ones.
+    ``"auto"``: `n_components` and eight more, each the last over the root of two. None:
+    `n_components` as it is.""",
     "n_jobs": """
 n_jobs : int, default=None
     Folds that are searched at the same time, as in scikit-learn.""",
@@ -151,5 +158,9 @@ cv_results_ : dict of str to array
     The scores of each point of the grid, in the columns of scikit-learn's searches.""",
     "best_index_": """
 best_index_, best_params_, best_score_ : int, dict, float
-    The row of ``cv_results_`` that was chosen, its C, gamma and metric, its mean score.""",
+    The row of ``cv_results_`` that was chosen, its C, gamma and metric, its mean score. With
+    `sizes` the parameters and the score are those of the size chosen.""",
+    "frontier_": """
+frontier_ : Frontier
+    With `sizes`: the winner on all rows at each size, with the mean scores over the folds.""",
 }
