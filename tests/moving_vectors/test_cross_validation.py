@@ -159,6 +159,19 @@ def test_metrics_are_compared():
     assert_allclose(moved.cv_results_["param_gamma"], [scale_gamma(X, np.ones(60))])
 
 
+def test_a_metric_goes_on_from_that_of_the_neighbour():
+    rounds = []
+
+    def score(model, rows, labels):
+        rounds.append(len(model.metric_losses_))
+        return 1.0
+
+    options = {**OPTIONS, "max_iter": 2, "metric": "diagonal", "gammas": [0.2], "cv": 2}
+    model = SparseKernelClassifierCV(3, Cs=[1.0, 10.0], scoring=score, **options).fit(X, Y)
+    assert rounds == [4, 2] * 2
+    assert len(model.metric_losses_) == 4
+
+
 def test_the_search_starts_in_the_middle():
     order = outwards(3, 2)
     assert order[0] == ((1, 1), None)

@@ -64,8 +64,8 @@ from pursuit.optimize.variable_projection import (
 __all__ = ["MovingVectors", "SparseKernelClassifier", "SparseKernelRegressor", "check_metric"]
 
 METRICS = ("diagonal", "full")
-# Rounds of a learned metric.
-METRIC_ROUNDS = 3
+# Rounds of a learned metric: from none, and from the one that a fit nearby has learned.
+METRIC_ROUNDS, MORE_ROUNDS = 3, 1
 # Held-out rows are looked at after every so many iterations.
 LOOK_EVERY = 5
 # Rows on which the temperature is fitted.
@@ -241,9 +241,20 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
             if np.shape(map_given) == (samples.X.shape[1], rank):
                 return plain._replace(A=np.array(map_given))
             return plain._replace(A=principal_axes(problem.table, rank))
-        learned = learn_metric(problem, kernel, self.metric, n, METRIC_ROUNDS, rng)
+        start = self._learned_map(samples.X.shape[1])
+        n_rounds = METRIC_ROUNDS if start is None else MORE_ROUNDS
+        learned = learn_metric(problem, kernel, self.metric, n, n_rounds, rng, start)
         self.metric_losses_ = learned.losses
         return Setting(learned.kernel, centre, learned.scale, None)
+
+    def _learned_map(self, n_features: int) -> Array | None:
+        """The map that a model given as `init` has learned, if its metric is of the same form."""
+        atoms = getattr(getattr(self.init, "expansion_", None), "atoms", None)
+        scale: Array | None = getattr(atoms, "scale", None)
+        shape = (n_features,) if self.metric == "diagonal" else (n_features,) * 2
+        if scale is None or scale.shape != shape or self.init.metric != self.metric:
+            return None
+        return scale
 
     def _problem(self, samples: Samples, loss: Loss, setting: Setting) -> Problem:
         """The energy's rows, targets and weights."""
