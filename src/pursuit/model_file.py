@@ -94,8 +94,9 @@ def save(
         Where to write. An existing file is replaced.
     staged : bool, default=False
         Whether to keep the coefficients of every step, which `staged_predict`,
-        `staged_decision_function` and `truncate` of the loaded model need. With them the file
-        grows with the square of the number of vectors.
+        `staged_decision_function` and `truncate` of the loaded model need, and the models of a
+        ``frontier_``. With them the file grows with the square of the number of vectors, or by
+        those models.
     attachments : dict of str to bytes, default=None
         Further data to store in the file; `load_attachments` gives it back.
     dtype : {None, "float64", "float32", "float16", "int8"}, default=None

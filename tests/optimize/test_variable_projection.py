@@ -78,6 +78,14 @@ def test_slopes_under_every_loss(name):
     assert max(slope_errors(problem(*LOSSES[name]), Place(KERNEL, Z))) < 2e-6
 
 
+@pytest.mark.parametrize("loss", [Hinge(), losses.SquaredHinge()], ids=["hinge", "squared"])
+def test_slopes_where_few_rows_pull(loss):
+    given = problem(np.where(X[:, :1] > CENTRE[0], 1.0, -1.0), loss)
+    given = given._replace(weights=10.0 * WEIGHTS)
+    assert energy(given, Place(KERNEL, Z)).G.any(axis=1).mean() < 0.5
+    assert max(slope_errors(given, Place(KERNEL, Z))) < 1e-6
+
+
 @pytest.mark.parametrize(
     "kernel", [Laplacian(0.4), Polynomial(0.3, 3, 1.0), CosinePolynomial(3, 1.0)], ids=str
 )

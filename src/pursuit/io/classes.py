@@ -32,6 +32,7 @@ CLASSES = {
     "SparseKernelRegressor": "pursuit.moving_vectors.estimators",
     "SparseKernelClassifierCV": "pursuit.moving_vectors.cross_validation",
     "SparseKernelRegressorCV": "pursuit.moving_vectors.cross_validation",
+    "Frontier": "pursuit.moving_vectors.frontier",
     "KernelMetric": "pursuit.moving_vectors.kernel_metric",
     "SparseOneClass": "pursuit.moving_vectors.one_class",
     "ProjectedAtoms": "pursuit.moving_vectors.projected",

@@ -60,6 +60,8 @@ __all__ = [
 # What scikit-learn keeps on an estimator beside its fit: requests for metadata, callbacks.
 # The sums of a stream are a model of their own: they are stored by themselves.
 _BOOKKEEPING = {"_metadata_request", "_skl_callbacks", "_parent_callback_ctx", "statistics_"}
+# What holds the smaller models beside the fitted one.
+_STAGES = {"path_", "frontier_"}
 _MAX_DEPTH = 40
 _DTYPE = re.compile(r"\|b1|\|[iu]1|[<>](i[248]|u[248]|f[248]|U[0-9]{1,7})")
 
@@ -91,7 +93,8 @@ class Encoder:
     name : str
         The model's class, for messages.
     staged : bool
-        Whether to keep ``path_``, which only staged evaluation and truncation need.
+        Whether to keep ``path_``, which only staged evaluation and truncation need, and
+        ``frontier_``.
 
     Attributes
     ----------
@@ -366,8 +369,8 @@ def _encode_estimator(encoder: Encoder, value: Any, where: str) -> dict[str, Nod
     params = value.get_params(deep=False)
     hidden = _BOOKKEEPING | params.keys()
     state = {name: item for name, item in vars(value).items() if name not in hidden}
-    if not encoder.staged and "path_" in state:
-        state["path_"] = None
+    if not encoder.staged:
+        state |= dict.fromkeys(_STAGES & state.keys())
     return {
         "class": type(value).__name__,
         "params": {k: encoder.encode(v, f"{dot or 'parameter '}{k}") for k, v in params.items()},

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
@@ -28,6 +27,13 @@ from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import fit_temperature
+from pursuit.greedy.starts import (
+    STARTS,
+    chosen_rows,
+    cluster_centres,
+    dense_rows,
+    random_rows,
+)
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.rounding import PRECISIONS
@@ -42,7 +48,6 @@ from pursuit.moving_vectors.few_bytes import (
 from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
 from pursuit.moving_vectors.projected import ProjectedAtoms
 from pursuit.moving_vectors.setting import Setting
-from pursuit.moving_vectors.starts import chosen_rows, cluster_centres
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import (
     Plan,
@@ -63,10 +68,9 @@ from pursuit.optimize.variable_projection import (
 
 __all__ = ["MovingVectors", "SparseKernelClassifier", "SparseKernelRegressor", "check_metric"]
 
-STARTS = ("random", "kmeans", "matching_pursuit")
 METRICS = ("diagonal", "full")
-# Rounds of a learned metric.
-METRIC_ROUNDS = 3
+# Rounds of a learned metric: from none, and from the one that a fit nearby has learned.
+METRIC_ROUNDS, MORE_ROUNDS = 3, 1
 # Held-out rows are looked at after every so many iterations.
 LOOK_EVERY = 5
 # Rows on which the temperature is fitted.
@@ -242,9 +246,20 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
             if np.shape(map_given) == (samples.X.shape[1], rank):
                 return plain._replace(A=np.array(map_given))
             return plain._replace(A=principal_axes(problem.table, rank))
-        learned = learn_metric(problem, kernel, self.metric, n, METRIC_ROUNDS, rng)
+        start = self._learned_map(samples.X.shape[1])
+        n_rounds = METRIC_ROUNDS if start is None else MORE_ROUNDS
+        learned = learn_metric(problem, kernel, self.metric, n, n_rounds, rng, start)
         self.metric_losses_ = learned.losses
         return Setting(learned.kernel, centre, learned.scale, None)
+
+    def _learned_map(self, n_features: int) -> Array | None:
+        """The map that a model given as `init` has learned, if its metric is of the same form."""
+        atoms = getattr(getattr(self.init, "expansion_", None), "atoms", None)
+        scale: Array | None = getattr(atoms, "scale", None)
+        shape = (n_features,) if self.metric == "diagonal" else (n_features,) * 2
+        if scale is None or scale.shape != shape or self.init.metric != self.metric:
+            return None
+        return scale
 
     def _problem(self, samples: Samples, loss: Loss, setting: Setting) -> Problem:
         """The energy's rows, targets and weights."""
@@ -265,9 +280,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         if not isinstance(self.init, str):
             return [setting.searched(self._given(samples, setting.centre, rng))]
         if self.init == "matching_pursuit":
-            rows = _dense(samples.X[chosen_rows(setting.kernel, samples, n, rng)])
-            return [setting.searched(rows)]
-        draw = _random_rows if self.init == "random" else cluster_centres
+            return [setting.searched(chosen_rows(setting.kernel, samples, [n], rng)[0])]
+        draw = random_rows if self.init == "random" else cluster_centres
         return [setting.searched(draw(samples, n, rng)) for _ in range(self.n_init)]
 
     def _last_vectors(self, setting: Setting) -> Array:
@@ -284,7 +298,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         if hasattr(self.init, "support_vectors_"):
             Z = _in_features(self.init, centre)[:n]
             missing = min(n, samples.X.shape[0]) - len(Z)
-            return np.vstack([Z, _random_rows(samples, missing, rng)]) if missing > 0 else Z
+            return np.vstack([Z, random_rows(samples, missing, rng)]) if missing > 0 else Z
         Z = check_array(self.init, dtype=np.float64, input_name="init")
         if Z.shape != (n, d):
             raise ValueError(
@@ -365,7 +379,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         else:
             diagonal = np.einsum("ij,jk,ik->i", scale, outer, scale)
         few = problem.table.X[blocks.evenly_spaced(problem.table.shape[0], 2000)]
-        shares = np.maximum(diagonal, 0.0) * _dense(few).var(axis=0)
+        shares = np.maximum(diagonal, 0.0) * dense_rows(few).var(axis=0)
         total = float(shares.sum())
         return np.asarray(shares / total) if total > 0 else shares
 
@@ -415,24 +429,13 @@ def _share(fraction: float, n_rows: int) -> int:
     return min(max(1, round(fraction * n_rows)), n_rows - 1)
 
 
-def _dense(X: Any) -> Array:
-    """Rows as a dense float64 array."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-
-
 def _in_features(model: Any, centre: Array) -> Array:
     """Vectors of a fitted model in the coordinates of X; with a metric the nearest to a centre."""
-    Z, metric = _dense(model.support_vectors_), getattr(model, "metric_", None)
+    Z, metric = dense_rows(model.support_vectors_), getattr(model, "metric_", None)
     d = Z.shape[1] if metric is None else len(metric)
     if d != len(centre):
         raise ValueError(f"init: its vectors have {d} features, X has {len(centre)}")
     return Z if metric is None else centre + (Z - centre @ metric) @ np.linalg.pinv(metric)
-
-
-def _random_rows(samples: Samples, n: int, rng: Any) -> Array:
-    """Rows drawn without replacement, in proportion to their weights."""
-    shares = samples.weights / samples.weights.sum()
-    return _dense(samples.X[rng.choice(len(shares), size=n, replace=False, p=shares)])
 
 
 @with_entries

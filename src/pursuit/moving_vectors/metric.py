@@ -13,13 +13,13 @@ M            ``outer``     (p, p) average gradient outer product in the coordina
 A            ``scale``     (d, p) or (d,) the map to the coordinates, u = A'(x - mean)
 ===========  ============  ===================================================================
 
-Steps. From A = I, a few rounds:
+Steps. From A = I, or the map of a fit nearby, a few rounds:
 
 1. Vectors and gamma move for a few iterations in the coordinates at hand.
 2. Rows held out say how good this round's metric is.
 3. M in these coordinates; A <- A M^power, scaled so that the rows keep their total variance.
 
-The best round is kept, which may be that of A = I. Directions along which the function does not
+The best round is kept, which may be the first one. Directions along which the function does not
 change shrink; with power 1/4 the metric of the distances is the root of M. A diagonal metric takes
 the diagonal of M alone.
 """
@@ -68,7 +68,7 @@ class LearnedMetric(NamedTuple):
     kernel : Kernel
         With the gamma of the best round.
     losses : ndarray of shape (n_rounds + 1,)
-        Mean held-out loss of each round, that of A = I first.
+        Mean held-out loss of each round, that of the start first.
     """
 
     scale: Array
@@ -112,7 +112,13 @@ def principal_axes(table: Table, rank: int) -> Array:
 
 
 def learn_metric(
-    problem: Problem, kernel: Kernel, form: str, n_vectors: int, n_rounds: int, rng: Any
+    problem: Problem,
+    kernel: Kernel,
+    form: str,
+    n_vectors: int,
+    n_rounds: int,
+    rng: Any,
+    start: Array | None = None,
 ) -> LearnedMetric:
     """Steps 1 to 3.
 
@@ -130,17 +136,20 @@ def learn_metric(
         Rounds at most.
     rng : RandomState
         Draws rows.
+    start : ndarray of shape (d,) or (d, d), optional
+        A at the start; None: I.
     """
     fitted, held_out = _split(problem, rng)
     table = fitted.table
-    scale = np.ones(table.shape[1]) if form == "diagonal" else np.eye(table.shape[1])
-    start = rng.permutation(table.shape[0])[:n_vectors]
+    ones = np.ones(table.shape[1])
+    scale = start if start is not None else ones if form == "diagonal" else np.diag(ones)
+    drawn = rng.permutation(table.shape[0])[:n_vectors]
     best: tuple[Array, Kernel] = (scale, kernel)
     losses: list[float] = []
     for r in range(n_rounds + 1):
         rows = Table(table.X, table.origin, table.dtype, scale)
         plan = Plan(ROUND_ITERATIONS, 0.0, Free(gamma=isinstance(kernel, RBF)), rng)
-        place = Place(kernel, rows.block(start).astype(np.float64))
+        place = Place(kernel, rows.block(drawn).astype(np.float64))
         step = move(fitted._replace(table=rows), place, plan).best
         losses.append(_held_out_loss(step, held_out, scale))
         kernel = step.place.kernel

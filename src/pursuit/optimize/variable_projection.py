@@ -21,7 +21,8 @@ M            ``M``             (n, N) G B' times K, entry by entry
 Steps.
 
 1. B and b at (Z, theta): ``coefficients.py``; for the hinge loss the interior point of ``svm.py``.
-2. The slope of W is the partial one at that optimum (the envelope theorem). For a Gaussian,
+2. The slope of W is the partial one at that optimum (the envelope theorem; lemma 1 and eq. 34 of Wu
+   et al.). For a Gaussian,
    with M_z = (B B') * K_Z,
 
        dW/dZ     = 2 gamma (M'U - diag(M'1) Z + M_z Z - diag(M_z 1) Z)                     (1)
@@ -59,7 +60,7 @@ from pursuit.optimize.kernel_blocks import (
     with_gamma,
 )
 from pursuit.optimize.svm import MarginSolution
-from pursuit.optimize.svm_on_vectors import solve_on_vectors
+from pursuit.optimize.svm_on_vectors import definite_factor, jittered, solve_on_values
 
 __all__ = [
     "Descent",
@@ -78,8 +79,10 @@ INNER = {np.dtype(np.float32): 1e-8, np.dtype(np.float64): 1e-14}
 # Sums of the squared error in float32 lead the way while the objective that they promise is within
 # this share of what the outputs show; else all further ones are in float64, as the last ones are.
 RELIABLE = 1e-3
-# Relative duality gap of the hinge loss.
-INNER_GAP = 1e-9
+# Rows without a slope are left out where those with one are no more than this share.
+WORTH_A_COPY = 0.6
+# Relative duality gap of the hinge loss: its slope is that of W to about the root of this.
+INNER_GAP = 1e-8
 # Pairs of vectors that L-BFGS keeps, and the iterations over which a fall of W is judged.
 CORRECTIONS, WINDOW = 10, 5
 
@@ -148,13 +151,6 @@ class Step(NamedTuple):
     A: Array | None
 
 
-def _jittered(gram: Array, jitter: float) -> Array:
-    """The matrix with its diagonal times 1 + jitter; a zero becomes the unit of that."""
-    diagonal = gram.diagonal()
-    floor = jitter * (float(np.abs(diagonal).max(initial=0.0)) or 1.0)
-    return np.asarray(gram + np.diag(np.where(diagonal > 0, jitter * diagonal, floor)))
-
-
 def energy(
     problem: Problem, place: Place, last: Step | None = None, *, learn_gamma: bool = False
 ) -> Step:
@@ -210,15 +206,15 @@ def _evaluated(
     values = BlockValues(problem.table, place)
     dtype = problem.table.dtype
     plain = place.kernel(place.Z, place.Z) if len(place.Z) else np.empty((0, 0))
-    gram = _jittered(plain, JITTER[dtype])
+    gram = jittered(plain, JITTER[dtype])
     if isinstance(problem.loss, Hinge):
-        found, machines, pulled = _hinge(problem, place, last, values)
+        found, machines, pulled = _hinge(problem, gram, last, values)
     else:
         (found, pulled), machines = _smooth(problem, gram, last, values, exact), None
     wanted = (learn_gamma, place.A is not None)
     B = found.B
     inner = slopes(
-        place, _jittered(B @ B.T, JITTER[dtype]), plain, homogeneous(place.Z),
+        place, jittered(B @ B.T, JITTER[dtype]), plain, homogeneous(place.Z),
         wanted=(learn_gamma, False),
     )  # fmt: skip
     G, in_Z, in_gamma, in_A = _outer_slopes(values, found, pulled, wanted)
@@ -252,36 +248,43 @@ def _smooth(
 
 
 def _hinge(
-    problem: Problem, place: Place, last: Step | None, values: BlockValues
+    problem: Problem, gram: Array, last: Step | None, values: BlockValues
 ) -> tuple[Coefficients, tuple[MarginSolution, ...], Pulled]:
     """Step 1 for the hinge loss; its slopes are the dual variables with the labels' signs."""
-    U = np.vstack([values.rows(span)[1][:, :-2] for span in values.spans]).astype(np.float64)
+    K = np.empty((values.n_rows, values.n_vectors))
+
+    def fill(rows: slice, block: Array, room: Room) -> None:
+        K[rows] = block
+
+    factor = definite_factor(values.place.kernel, gram)
+    values.each(fill)
     starts = None if last is None else last.machines
-    solution = solve_on_vectors(
-        place.kernel, place.Z, U, problem.Y, problem.weights, tol=INNER_GAP, starts=starts
-    )
+    solution = solve_on_values(K, factor, problem.Y, problem.weights, tol=INNER_GAP, starts=starts)
     found = Coefficients(solution.beta, solution.intercept, solution.objective)
     G = -solution.signed(problem.Y)
     return found, solution.outputs, lambda rows, K: G[rows]
 
 
 def _outer_slopes(
-    values: BlockValues, found: Coefficients, pulled: Pulled, wanted: tuple[bool, bool]
+    values: BlockValues, fitted: Coefficients, pulled: Pulled, wanted: tuple[bool, bool]
 ) -> tuple[Array, Array, float, Array | None]:
     """G, and the slopes of sum(G * F) in Z, log(gamma) and A."""
-    place, coefficients = values.place, found.B.T.astype(values.table.dtype)
+    place, coefficients = values.place, fitted.B.T.astype(values.table.dtype)
     G = np.empty((values.n_rows, len(coefficients)))
 
     def part(span: slice, K: Array, room: Room) -> tuple[Any, ...]:
-        G[span] = pulled(span, K)
+        G[span] = slope = pulled(span, K)
         X, H = values.rows(span)
+        used = np.flatnonzero(slope.any(axis=1))
+        if 0 < len(used) < WORTH_A_COPY * len(slope):  # few rows pull under a hinge
+            slope, K, X, H = slope[used], K[used], X[used], H[used]
         weights = room("weights", K.shape, K.dtype)
-        np.matmul(G[span].astype(K.dtype), coefficients, out=weights)
-        slope = slopes(place, weights, K, H, wanted=wanted)
-        if slope.U is None:
-            return slope.Z, slope.log_gamma
+        np.matmul(slope.astype(K.dtype), coefficients, out=weights)
+        found = slopes(place, weights, K, H, wanted=wanted)
+        if found.U is None:
+            return found.Z, found.log_gamma
         one = place.A is not None and place.A.ndim == 1
-        return slope.Z, slope.log_gamma, (X * slope.U).sum(axis=0) if one else X.T @ slope.U
+        return found.Z, found.log_gamma, (X * found.U).sum(axis=0) if one else X.T @ found.U
 
     in_Z, in_gamma, *rest = values.sum(part)
     return G, in_Z, float(in_gamma), rest[0] if rest else None
@@ -368,7 +371,7 @@ def descend(
     with blocks.blas_threads(0), blocks.waiting_threads():
         way = _Way(problem, place, unit, free)
         first = way.at(np.zeros(way.size))
-        values, reason = [first[0]], "max_iter"
+        values, reason = [first[0]], "tol" if max_iter else "max_iter"
         if max_iter and way.size and first[0] > 0.0:
             reason = _follow(way, values, max_iter, tol, watch)
         best = way.best
