@@ -55,6 +55,7 @@ CLASSES = {
     "CosinePolynomial": "pursuit.kernels",
     "Laplacian": "pursuit.kernels",
     "Linear": "pursuit.kernels",
+    "Mahalanobis": "pursuit.kernels",
     "Polynomial": "pursuit.kernels",
     "Precomputed": "pursuit.kernels",
     "RBF": "pursuit.kernels",

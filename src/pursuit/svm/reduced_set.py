@@ -63,7 +63,7 @@ from pursuit.dictionary import draw_candidates
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.geometry.unique_rows import equal_rows
-from pursuit.kernels import RBF, Kernel, Linear, Precomputed, check_values
+from pursuit.kernels import Kernel, Linear, Precomputed, check_values, is_gaussian, split
 from pursuit.linalg import blocks
 from pursuit.optimize.svm import solve_margin
 from pursuit.optimize.svm_on_vectors import solve_on_vectors
@@ -100,10 +100,11 @@ def support_vectors(kernel: Kernel, samples: Samples, C: float) -> tuple[Array, 
     intercept : ndarray of shape (T,)
         b.
     """
-    X, Y, weights = libsvm_rows(samples.X), samples.Y, samples.weights
+    kernel, X = split(kernel, libsvm_rows(samples.X))
+    Y, weights = samples.Y, samples.weights
     signed, intercept = np.zeros(Y.shape), np.zeros(Y.shape[1])
     gram = None
-    if isinstance(kernel, RBF):
+    if is_gaussian(kernel):
         svm = SVC(C=C, kernel="rbf", gamma=kernel.gamma, random_state=0)
     elif isinstance(kernel, Linear):
         svm = SVC(C=C, kernel="linear", random_state=0)

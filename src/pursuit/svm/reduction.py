@@ -60,7 +60,7 @@ from sklearn.utils.extmath import row_norms
 from pursuit._typing import Array
 from pursuit._validation import fits_single
 from pursuit.geometry.unique_rows import equal_rows
-from pursuit.kernels import RBF, CosinePolynomial, Kernel, Polynomial, Sigmoid
+from pursuit.kernels import CosinePolynomial, Kernel, Polynomial, Sigmoid, is_gaussian
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_transposed, solve_upper
 from pursuit.optimize.svm_on_vectors import energy, whitened
@@ -366,7 +366,7 @@ def _move_together(
 
 def _length(kernel: Kernel, Z: Array) -> float:
     """The distance over which the kernel changes."""
-    if isinstance(kernel, RBF):
+    if is_gaussian(kernel):
         return float(1.0 / np.sqrt(2.0 * kernel.gamma))
     spread = float(np.sqrt(np.square(Z).sum(axis=1).mean() / Z.shape[1]))
     return spread if spread > 0 else 1.0
@@ -386,7 +386,7 @@ class _Start:
         self._factor = np.zeros((n_vectors, n_vectors))
         self._projections = np.zeros((n_vectors, A.shape[1]))
         self._n = 0
-        self._gaussian = _GaussianRows(X, kernel.gamma) if isinstance(kernel, RBF) else None
+        self._gaussian = _GaussianRows(X, float(kernel.gamma)) if is_gaussian(kernel) else None
 
     @property
     def vectors(self) -> Array:
