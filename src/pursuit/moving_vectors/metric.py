@@ -13,13 +13,13 @@ M            ``outer``     (p, p) average gradient outer product in the coordina
 A            ``scale``     (d, p) or (d,) the map to the coordinates, u = A'(x - mean)
 ===========  ============  ===================================================================
 
-Steps. From A = I, a few rounds:
+Steps. From A = I, or the map of a kernel that has one, a few rounds:
 
 1. Vectors and gamma move for a few iterations in the coordinates at hand.
 2. Rows held out say how good this round's metric is.
 3. M in these coordinates; A <- A M^power, scaled so that the rows keep their total variance.
 
-The best round is kept, which may be that of A = I. Directions along which the function does not
+The best round is kept, which may be the first. Directions along which the function does not
 change shrink; with power 1/4 the metric of the distances is the root of M. A diagonal metric takes
 the diagonal of M alone.
 """
@@ -68,7 +68,7 @@ class LearnedMetric(NamedTuple):
     kernel : Kernel
         With the gamma of the best round.
     losses : ndarray of shape (n_rounds + 1,)
-        Mean held-out loss of each round, that of A = I first.
+        Mean held-out loss of each round, that of the first map first.
     """
 
     scale: Array
@@ -119,7 +119,7 @@ def learn_metric(
     Parameters
     ----------
     problem : Problem
-        Rows, targets and loss; its table has no map.
+        Rows, targets and loss; a map of its table is where the rounds start from.
     kernel : Kernel
         A kernel of distances.
     form : {"diagonal", "full"}
@@ -130,10 +130,15 @@ def learn_metric(
         Rounds at most.
     rng : RandomState
         Draws rows.
+
+    Raises
+    ------
+    ValueError
+        If a diagonal is wanted from a matrix on.
     """
     fitted, held_out = _split(problem, rng)
     table = fitted.table
-    scale = np.ones(table.shape[1]) if form == "diagonal" else np.eye(table.shape[1])
+    scale = _first_map(table, form)
     start = rng.permutation(table.shape[0])[:n_vectors]
     best: tuple[Array, Kernel] = (scale, kernel)
     losses: list[float] = []
@@ -150,6 +155,16 @@ def learn_metric(
             outer = average_outer_product(step, rows, fitted.weights)
             scale = _rescaled(_sharpened(scale, outer), rows, scale)
     return LearnedMetric(*best, np.array(losses))
+
+
+def _first_map(table: Table, form: str) -> Array:
+    """A of the first round: that of the table, or I."""
+    scale = np.ones(table.shape[1]) if table.scale is None else table.scale
+    if form == "full":
+        return np.diag(scale) if scale.ndim == 1 else scale
+    if scale.ndim == 2:
+        raise ValueError("metric='diagonal' does not go with a kernel that has a matrix")
+    return scale
 
 
 def _split(problem: Problem, rng: Any) -> tuple[Problem, Problem]:

@@ -219,8 +219,9 @@ class ReducedSetClassifier(ClassifierMixin, _BudgetedClassifier):
     kernel : str or Kernel, default "rbf"
         ``"rbf"``, ``"polynomial"`` (or ``"poly"``), ``"linear"``, ``"laplacian"``, ``"cosine"``,
         ``"cosine_polynomial"`` or such a value of `pursuit.kernels`.
-    gamma : {"scale", "auto"} or float, default "scale"
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default "scale"
         Coefficient of the rbf, laplacian and polynomial kernels.
+        An array holds one for each feature: rbf, laplacian, chi2.
     degree : float, default 3
         Degree of the polynomial kernels.
     coef0 : float, default 1
@@ -373,8 +374,9 @@ class ReducedSupportVectorClassifier(ClassifierMixin, _BudgetedClassifier):
     kernel : str, Kernel or callable, default "rbf"
         As in `KernelMatchingPursuitClassifier`, without ``"precomputed"``; positive semidefinite
         for ``regularizer="margin"``.
-    gamma : {"scale", "auto"} or float, default "scale"
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default "scale"
         Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels.
+        An array holds one for each feature: rbf, laplacian, chi2.
     degree : float, default 3
         Degree of the polynomial kernels.
     coef0 : float, default 1
