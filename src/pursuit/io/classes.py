@@ -40,6 +40,7 @@ CLASSES = {
     "LocalGaussianDensity": "pursuit.density.local_gaussian",
     "KernelCentroidClassifier": "pursuit.density.nearest_centroid",
     "NadarayaWatsonRegressor": "pursuit.density.kernel_regression",
+    "Whitening": "pursuit.density.covariance",
     "Gaussians": "pursuit.density.gaussian_mixture",
     "Atoms": "pursuit.expansion.basis_functions",
     "FunctionAtoms": "pursuit.expansion.basis_functions",

@@ -82,7 +82,7 @@ def _arrays(node: Node, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 def _is_wide(where: tuple[str, ...], node: Node) -> bool:
     several = len(node["shape"]) > 1 or where[-1] == "data"
-    exact = any(name.endswith(("path_", "kernel", "kernel_")) for name in where)
+    exact = any(name.endswith(("path_", "kernel", "kernel_", "whitening_")) for name in where)
     return node["dtype"][1:] == "f8" and several and not exact
 
 
