@@ -77,11 +77,13 @@ ESTIMATORS = [
     HyperplaneKNeighborsClassifier(6, alpha=0.1, n_components=1),
     ConvexKNeighborsClassifier(),
     ParzenDensity("loo"),
+    ParzenDensity("scott", covariance="full"),
     ManifoldParzenDensity(None, n_components=3, neighborhood="rbf"),
     ManifoldParzenDensityCV((2, 5)),
     LocalGaussianDensity(),
     DensityClassifier(ManifoldParzenDensity(5, n_components=2)),
     NadarayaWatsonRegressor(),
+    NadarayaWatsonRegressor(covariance="diagonal"),
     KernelCentroidClassifier(),
 ]
 

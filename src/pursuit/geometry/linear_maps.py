@@ -15,15 +15,15 @@ __all__ = ["full_rank", "image", "preimage", "root_of"]
 SYMMETRY = 1e-10
 
 
-def image(X: Any, A: Array) -> Any:
+def image(X: Any, A: Array | None) -> Any:
     """A'x of each row; under a diagonal CSR rows stay CSR.
 
     Parameters
     ----------
     X : {ndarray, CSR matrix} of shape (n_rows, d)
         Rows.
-    A : ndarray of shape (d,) or (d, r)
-        The map.
+    A : ndarray of shape (d,) or (d, r), or None
+        The map; None: the identity.
 
     Examples
     --------
@@ -32,6 +32,8 @@ def image(X: Any, A: Array) -> Any:
     >>> image(np.array([[1.0, 2.0]]), np.array([3.0, 4.0]))
     array([[3., 8.]])
     """
+    if A is None:
+        return X
     if A.ndim == 2:
         return np.asarray(X @ A)
     if not sparse.issparse(X):
@@ -39,8 +41,10 @@ def image(X: Any, A: Array) -> Any:
     return type(X)((X.data * A[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
-def preimage(U: Array, A: Array) -> Array:
+def preimage(U: Array, A: Array | None) -> Array:
     """The shortest x with A'x = u for each row u, where A has full column rank."""
+    if A is None:
+        return U
     return U / A if A.ndim == 1 else U @ np.linalg.pinv(A)
 
 

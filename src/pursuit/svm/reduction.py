@@ -59,6 +59,7 @@ from sklearn.utils.extmath import row_norms
 
 from pursuit._typing import Array
 from pursuit._validation import fits_single
+from pursuit.geometry.linear_maps import image, preimage
 from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import CosinePolynomial, Kernel, Polynomial, Sigmoid, is_gaussian
 from pursuit.linalg import blocks
@@ -239,11 +240,12 @@ def reduce_expansion(
         return Reduction(X[kept], A[kept], 0.0, 0.0 * squared_norms, "exact", 0, squared_norm)
     units = np.sqrt(np.where(squared_norms > 0, squared_norms, 1.0)) if equal else 1.0
     A, squared_norms = A / units, squared_norms / units**2
-    start = _Start(kernel, X, A, values / units, n_vectors)
+    plain, scale = kernel.split()
+    start = _Start(plain, image(X, scale), A, values / units, n_vectors)
     found, stop_reason = _smallest(start, n_vectors, tol, max_iter)
     known = np.where(squared_norms > 0, squared_norms, 1.0)
     return Reduction(
-        found.vectors,
+        preimage(found.vectors, scale),
         units * found.coefficients,
         found.error,
         np.sqrt(found.errors / known),
