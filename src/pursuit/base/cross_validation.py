@@ -31,6 +31,7 @@ __all__ = [
     "Split",
     "best_candidate",
     "check_rule",
+    "chosen_place",
     "gamma_grid",
     "index_splits",
     "listed",
@@ -108,6 +109,11 @@ def _checked_gamma(value: Any, n_features: int) -> Any:
         return feature_gammas(value, n_features)
     check_real("gammas", value, above=True)
     return float(value)
+
+
+def chosen_place(gammas: Any, gamma: Any) -> int:
+    """Where among the gammas tried the chosen one is."""
+    return next(i for i, tried in enumerate(gammas) if np.array_equal(tried, gamma))
 
 
 def width_order(gamma: Any) -> float:

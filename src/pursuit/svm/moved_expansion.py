@@ -154,8 +154,7 @@ def move_expansion(
     draws = [search.draw(rng) for _ in range(N_DRAWS if cheap else 1)]
     starts = [*draws, image(reduced.vectors - search.centre, search.scale)] if cheap else draws
     found = min((search.run(Z, max_iter, rng) for Z in starts), key=_energy)
-    Z = preimage(found.best.place.Z, search.scale) + search.centre
-    beta = units * found.best.coefficients.B
+    Z, beta = search.told(found.best.place.Z), units * found.best.coefficients.B
     errors = squared_errors(kernel, Z, beta, vectors, A, squared_norms)
     small = reduced._replace(
         vectors=Z,
@@ -268,6 +267,10 @@ class _Search:
         weights = self.problem.weights
         rows = rng.choice(len(weights), self.n_vectors, replace=False, p=weights / weights.sum())
         return np.asarray(self.problem.table.block(rows).astype(np.float64))
+
+    def told(self, Z: Array) -> Array:
+        """Vectors in the coordinates of the machine's."""
+        return np.asarray(preimage(Z, self.scale) + self.centre)
 
     def run(self, Z: Array, max_iter: int, rng: Any) -> Descent:
         """The descent from a start."""
