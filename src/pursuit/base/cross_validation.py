@@ -381,8 +381,7 @@ def _column(values: list[Any]) -> Array:
     if all(isinstance(value, int | float) for value in values):
         return np.array(values)
     column = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):  # a value may be an array
-        column[place] = value
+    column[:] = values
     return column
 
 
