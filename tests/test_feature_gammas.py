@@ -185,7 +185,7 @@ ESTIMATORS = [
     (pursuit.SparseKernelClassifierCV(**MOVED, cv=2, Cs=[1.0]), LABELS, 1e-6),
     (pursuit.SparseKernelRegressorCV(**MOVED, cv=2, Cs=[1.0]), NUMBERS, 1e-6),
     (pursuit.SparseOneClass(**MOVED), NUMBERS, 1e-6),
-    (pursuit.KernelMetric(**FEW, random_state=0), NUMBERS, 1e-6),
+    (pursuit.KernelMetric(**FEW, n_rounds=1, random_state=0), NUMBERS, 1e-6),
 ]
 NAMES = [f"{type(model).__name__}{i}" for i, (model, *_) in enumerate(ESTIMATORS)]
 
