@@ -47,8 +47,6 @@ FORMS = ("spherical", "diagonal", "full")
 # A direction does not vary if its variance is below this share of the largest one of standardised
 # features; a feature, if its deviation is below so many units of rounding of its numbers.
 SMALLEST_SHARE, ROUNDING = 1e-13, 4.0
-# What stands for coordinates that are no numbers: further away than any row.
-FAR = 1e150
 
 # Entries of the docstrings of estimators with windows.
 WINDOW_ENTRIES = {
@@ -87,10 +85,9 @@ class Whitening:
         """Coordinates u of rows, in float64."""
         shifted = np.asarray(X, dtype=np.float64) - self.centre
         if self.root.ndim == 1:
-            U = shifted / self.root
-        else:
-            U = solve_triangular(self.root, shifted.T, lower=True, check_finite=False).T
-        return np.where(np.isfinite(U), U, FAR)
+            return np.asarray(shifted / self.root)
+        U = solve_triangular(self.root, shifted.T, lower=True, check_finite=False)
+        return np.ascontiguousarray(U.T)
 
     def back(self, U: Array) -> Array:
         """Rows x from their coordinates."""
