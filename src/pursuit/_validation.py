@@ -30,6 +30,7 @@ __all__ = [
     "class_codes",
     "class_numbers",
     "class_weights",
+    "finite_numbers",
     "fits_single",
     "in_range",
     "read_data",
@@ -219,6 +220,19 @@ def check_real(
         least = f" {'above' if above else 'of at least'} {minimum:g}" if minimum > -np.inf else ""
         most = "" if below == np.inf else f" and below {below:g}"
         raise ValueError(f"{name} must be a finite number{least}{most}, got {value!r}")
+
+
+def finite_numbers(name: str, given: Any, n_axes: int) -> Array:
+    """A copy in float64, read-only, of that many axes and not empty; one error unless finite."""
+    try:
+        numbers = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers, got {given!r}") from None
+    if numbers.ndim != n_axes or not numbers.size or not np.isfinite(numbers).all():
+        shape = "(n_features,)" if n_axes == 1 else "(n_features, .)"
+        raise ValueError(f"{name} must be an array {shape} of finite numbers, got {given!r}")
+    numbers.flags.writeable = False
+    return numbers
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:

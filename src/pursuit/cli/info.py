@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pursuit.base.cross_validation import chosen_place
 from pursuit.cli.options import EXISTING, argument, rounding, show
 
 __all__ = ["Info"]
@@ -73,7 +74,7 @@ class Info:
         """Return the losses after 1, 2, 5, 10, ... vectors."""
         columns = {"training loss": model.train_loss_path_}
         if hasattr(model, "cv_loss_path_"):
-            best = list(model.gammas_).index(model.gamma_)
+            best = chosen_place(model.gammas_, model.gamma_)
             columns["cross-validated loss"] = model.cv_loss_path_[best].mean(axis=0)
         for name, title in WATCHED.items():
             if hasattr(model, name):

@@ -6,8 +6,8 @@ For float16 and int8 matrices of finite numbers become codes of two bytes or one
 step for each column, or for each row of the coefficients (`pursuit.linalg.rounding`).
 
 Parameters stay as they were given, and so do losses, what `truncate` solves with, class labels,
-intercepts, means and widths. The node of such an array says that it was wider: decoding widens it
-again, so that a loaded model computes in double precision as always.
+intercepts, means and widths, and the matrix of a kernel. The node of such an array says that it was
+wider: decoding widens it again, so that a loaded model computes in double precision as always.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def _arrays(node: Node, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 def _is_wide(where: tuple[str, ...], node: Node) -> bool:
     several = len(node["shape"]) > 1 or where[-1] == "data"
-    on_the_path = any(name.endswith("path_") for name in where)
-    return node["dtype"][1:] == "f8" and several and not on_the_path
+    exact = any(name.endswith(("path_", "kernel", "kernel_", "whitening_")) for name in where)
+    return node["dtype"][1:] == "f8" and several and not exact
 
 
 def _as_float32(content: bytes) -> bytes:

@@ -39,6 +39,7 @@ from pursuit.base.cross_validation import (
     gamma_grid,
     listed,
     resolve_scorer,
+    width_order,
 )
 from pursuit.base.docstrings import with_entries, with_inherited_sections
 from pursuit.base.parameters import constructor
@@ -269,7 +270,8 @@ class _VectorSearch(CrossValidated, MovingVectors):
         """Gammas to try with a metric: one where the fit moves gamma itself."""
         moves = self.learn_gamma or isinstance(metric, str)
         multiples = (1.0,) if moves else GAMMA_MULTIPLES
-        return sorted(gamma_grid(self.gammas, self.kernel, self.gamma, samples, multiples))
+        gammas = gamma_grid(self.gammas, self.kernel, self.gamma, samples, multiples)
+        return sorted(gammas, key=width_order)
 
     def _plain(self) -> MovingVectors:
         """The estimator without a search; with `warm_start` it goes on from the last vectors."""
@@ -283,7 +285,7 @@ class _VectorSearch(CrossValidated, MovingVectors):
         """Set what tells how the search went, from scores of shape (n_splits, n_candidates)."""
         params = [grid.params(cell) for grid in grids for cell in grid.cells()]
         prices = [p["C"] for p in params]
-        widths = [p["gamma"] if not isinstance(p["gamma"], str) else 0.0 for p in params]
+        widths = [width_order(p["gamma"]) for p in params]
         self._store_search(params, scores, [prices, widths])
 
     def _adopt(self, model: MovingVectors) -> None:

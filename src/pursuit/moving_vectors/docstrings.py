@@ -27,7 +27,8 @@ metric : {None, "diagonal", "full", "auto"} or int, default=None
     the principal axes on. ``"auto"``: see `max_bytes`.""",
     "learn_gamma": """
 learn_gamma : bool, default=False
-    Whether the kernel's gamma moves with the vectors.""",
+    Whether the kernel's gamma moves with the vectors: the number, or each of those of the features
+    where `gamma` is an array and there is no `metric`.""",
     "init": """
 init : {"random", "kmeans", "matching_pursuit"}, array-like or fitted model, default="random"
     Where the vectors start: at rows drawn in proportion to their weights; at centres of
@@ -125,7 +126,7 @@ rounding_loss_ : float
     With `max_bytes`: what rounding takes from the score on rows that were held out when sizes
     were compared.""",
     "gammas": """
-gammas : sequence of float, default=None
+gammas : sequence of float or array, default=None
     Values of `gamma` to try. None: 1/4, 1 and 4 times ``"scale"``; `gamma` alone where that is
     not ``"scale"`` or the kernel has none; ``"scale"`` alone where the fit moves gamma
     (`learn_gamma`, or a metric that is learned).""",

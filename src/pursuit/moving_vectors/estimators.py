@@ -23,7 +23,6 @@ from pursuit._warnings import warn
 from pursuit.base.docstrings import with_entries
 from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
 from pursuit.base.parameters import KernelParameters, constructor, positional
-from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import fit_temperature
@@ -46,8 +45,7 @@ from pursuit.moving_vectors.few_bytes import (
     with_rounded_coefficients,
 )
 from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
-from pursuit.moving_vectors.projected import ProjectedAtoms
-from pursuit.moving_vectors.setting import Setting
+from pursuit.moving_vectors.setting import Setting, setting_of
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import (
     Plan,
@@ -55,7 +53,6 @@ from pursuit.optimize.moving import (
     origin,
     precision,
     shift_invariant,
-    varying,
 )
 from pursuit.optimize.variable_projection import (
     Descent,
@@ -228,27 +225,28 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         """The kernel and the coordinates."""
         centre = origin(kernel, samples)
         n = min(int(self.n_components), samples.X.shape[0])
-        if self._continues():
-            scale = getattr(self.expansion_.atoms, "scale", None)
-            moving = isinstance(self.metric, int) and scale is not None
+        scale = getattr(self.expansion_.atoms, "scale", None) if self._continues() else None
+        if scale is not None:
+            moving = isinstance(self.metric, int)
             kept, moved = (None, scale) if moving else (scale, None)
-            columns = varying(kernel, samples.X) if scale is None else None
-            return Setting(self.kernel_ or kernel, centre, kept, moved, columns)
-        if self.metric is None:
-            return Setting(kernel, centre, None, None, varying(kernel, samples.X))
+            return Setting(self.kernel_ or kernel, centre, kept, moved)
+        kernel = (self.kernel_ or kernel) if self._continues() else kernel
+        start = setting_of(kernel, samples.X, centre, learn_gamma=self.learn_gamma)
+        if self.metric is None or self._continues():
+            return start
         if not shift_invariant(kernel):
             raise ValueError(f"metric={self.metric!r} needs the rbf or the laplacian kernel")
-        plain = Setting(kernel, centre, None, None)
+        plain = start._replace(A=None, columns=None, own=None)
         problem = self._problem(samples, loss, plain)
         if not isinstance(self.metric, str):
-            rank = min(int(self.metric), samples.X.shape[1])
+            rank = min(int(self.metric), problem.table.shape[1])
             map_given: Any = getattr(self.init, "metric_", None)
             if np.shape(map_given) == (samples.X.shape[1], rank):
-                return plain._replace(A=np.array(map_given))
+                return plain._replace(scale=None, A=np.array(map_given))
             return plain._replace(A=principal_axes(problem.table, rank))
         start = self._learned_map(samples.X.shape[1])
         n_rounds = METRIC_ROUNDS if start is None else MORE_ROUNDS
-        learned = learn_metric(problem, kernel, self.metric, n, n_rounds, rng, start)
+        learned = learn_metric(problem, plain.kernel, self.metric, n, n_rounds, rng, start)
         self.metric_losses_ = learned.losses
         return Setting(learned.kernel, centre, learned.scale, None)
 
@@ -264,7 +262,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
     def _problem(self, samples: Samples, loss: Loss, setting: Setting) -> Problem:
         """The energy's rows, targets and weights."""
         X, Y, weights, _ = samples
-        dtype = precision(setting.kernel, samples, self.n_components, setting.centre)
+        dtype = precision(setting.kernel, samples, self.n_components, setting.centre, setting.scale)
         dtype = np.float64 if isinstance(loss, Hinge) else dtype
         columns = setting.columns
         table = Table(X, setting.centre, dtype, setting.scale, columns)
@@ -280,7 +278,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         if not isinstance(self.init, str):
             return [setting.searched(self._given(samples, setting.centre, rng))]
         if self.init == "matching_pursuit":
-            return [setting.searched(chosen_rows(setting.kernel, samples, [n], rng)[0])]
+            rows = chosen_rows(setting.own or setting.kernel, samples, [n], rng)[0]
+            return [setting.searched(rows)]
         draw = random_rows if self.init == "random" else cluster_centres
         return [setting.searched(draw(samples, n, rng)) for _ in range(self.n_init)]
 
@@ -311,7 +310,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         self, problem: Problem, setting: Setting, Z: Array, held_out: Samples | None, rng: Any
     ) -> Descent:
         """One start to its end."""
-        free = Free(self._learns_gamma(setting.kernel), setting.A is not None, self.C)
+        one = self._learns_gamma(setting.own or setting.kernel) and setting.own is None
+        free = Free(one, setting.A is not None, self.C)
         watch = None if held_out is None else _Watch(self, setting, held_out)
         plan = Plan(self.max_iter, self.tol, free, rng, watch)
         descent = move(problem, Place(setting.kernel, Z, setting.A), plan)
@@ -343,13 +343,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
 
     def _store_step(self, step: Step, setting: Setting) -> None:
         """Set the fitted attributes that predictions need."""
-        kernel, Z, A = step.place
-        scale = setting.scale if A is None else A
-        if scale is None:
-            atoms: Any = Atoms(kernel, setting.unsearched(Z))
-        else:
-            atoms = ProjectedAtoms(kernel, scale, Z + setting.offset(scale))
-        found = step.coefficients
+        atoms, found = setting.atoms(step.place), step.coefficients
         self._store_expansion(KernelExpansion(atoms, found.B.T.copy(), found.b.copy()))
 
     def _store_facts(self, step: Step, descent: Descent, problem: Problem) -> None:

@@ -53,6 +53,7 @@ from pursuit.moving_vectors.estimators import (
     SparseKernelClassifier,
     SparseKernelRegressor,
 )
+from pursuit.moving_vectors.few_bytes import kernel_arrays
 from pursuit.moving_vectors.projected import mapped
 from pursuit.optimize.coefficients import Targets, normal_equations
 from pursuit.optimize.kernel_blocks import BlockValues, Place, Table
@@ -372,7 +373,8 @@ def expansion_bytes(model: Any) -> int:
     ----------
     model : estimator
         Fitted, with ``support_vectors_``, ``dual_coef_`` and ``intercept_``; the entries of sparse
-        vectors other than zero count. A metric counts with its numbers.
+        vectors other than zero count. A metric counts with its numbers, and so does a kernel with
+        a number for each feature or a matrix.
 
     Returns
     -------
@@ -381,5 +383,6 @@ def expansion_bytes(model: Any) -> int:
     """
     atoms = getattr(getattr(model, "expansion_", None), "atoms", None)
     parts = [model.support_vectors_, model.dual_coef_, model.intercept_]
+    parts += kernel_arrays(getattr(atoms, "kernel", None))
     parts += [scale for scale in (getattr(atoms, "scale", None),) if scale is not None]
     return 4 * sum(int(part.nnz if hasattr(part, "nnz") else np.size(part)) for part in parts)

@@ -13,13 +13,13 @@ M            ``outer``     (p, p) average gradient outer product in the coordina
 A            ``scale``     (d, p) or (d,) the map to the coordinates, u = A'(x - mean)
 ===========  ============  ===================================================================
 
-Steps. From A = I, or the map of a fit nearby, a few rounds:
+Steps. From A = I, the map of a kernel that has one, or that of a fit nearby, a few rounds:
 
 1. Vectors and gamma move for a few iterations in the coordinates at hand.
 2. Rows held out say how good this round's metric is.
 3. M in these coordinates; A <- A M^power, scaled so that the rows keep their total variance.
 
-The best round is kept, which may be the first one. Directions along which the function does not
+The best round is kept, which may be the first. Directions along which the function does not
 change shrink; with power 1/4 the metric of the distances is the root of M. A diagonal metric takes
 the diagonal of M alone.
 """
@@ -68,7 +68,7 @@ class LearnedMetric(NamedTuple):
     kernel : Kernel
         With the gamma of the best round.
     losses : ndarray of shape (n_rounds + 1,)
-        Mean held-out loss of each round, that of the start first.
+        Mean held-out loss of each round, that of the first map first.
     """
 
     scale: Array
@@ -125,7 +125,7 @@ def learn_metric(
     Parameters
     ----------
     problem : Problem
-        Rows, targets and loss; its table has no map.
+        Rows, targets and loss; a map of its table is where the rounds start from.
     kernel : Kernel
         A kernel of distances.
     form : {"diagonal", "full"}
@@ -137,12 +137,16 @@ def learn_metric(
     rng : RandomState
         Draws rows.
     start : ndarray of shape (d,) or (d, d), optional
-        A at the start; None: I.
+        A at the start; None: I, or the map of a kernel that has one.
+
+    Raises
+    ------
+    ValueError
+        If a diagonal is wanted from a matrix on.
     """
     fitted, held_out = _split(problem, rng)
     table = fitted.table
-    ones = np.ones(table.shape[1])
-    scale = start if start is not None else ones if form == "diagonal" else np.diag(ones)
+    scale = _first_map(table, form) if start is None else start
     drawn = rng.permutation(table.shape[0])[:n_vectors]
     best: tuple[Array, Kernel] = (scale, kernel)
     losses: list[float] = []
@@ -159,6 +163,16 @@ def learn_metric(
             outer = average_outer_product(step, rows, fitted.weights)
             scale = _rescaled(_sharpened(scale, outer), rows, scale)
     return LearnedMetric(*best, np.array(losses))
+
+
+def _first_map(table: Table, form: str) -> Array:
+    """A of the first round: that of the table, or I."""
+    scale = np.ones(table.shape[1]) if table.scale is None else table.scale
+    if form == "full":
+        return np.diag(scale) if scale.ndim == 1 else scale
+    if scale.ndim == 2:
+        raise ValueError("metric='diagonal' does not go with a kernel that has a matrix")
+    return scale
 
 
 def _split(problem: Problem, rng: Any) -> tuple[Problem, Problem]:

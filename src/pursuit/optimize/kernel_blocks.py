@@ -41,7 +41,7 @@ import numpy as np
 from scipy import sparse
 
 from pursuit._typing import Array
-from pursuit.kernels import RBF, Kernel
+from pursuit.kernels import Kernel, is_gaussian
 from pursuit.linalg import blocks
 
 __all__ = [
@@ -266,7 +266,7 @@ class BlockValues:
 def kernel_values(kernel: Kernel, H: Array, Z: Array, out: Array | None = None) -> Array:
     """K(u, z) in the type of H; a Gaussian by one product and one exponential (eq. 1)."""
     values = np.empty((len(H), len(Z)), H.dtype) if out is None else out
-    if not isinstance(kernel, RBF):
+    if not is_gaussian(kernel):
         values[:] = kernel(H[:, :-2].astype(np.float64), Z.astype(np.float64))
         return values
     gamma, lowest = H.dtype.type(kernel.gamma), H.dtype.type(LOWEST[H.dtype])
@@ -294,7 +294,7 @@ def slopes(
 ) -> _Slopes:
     """Slopes of sum(weights * K(U, Z)), which may write on `weights`; `wanted`: in gamma, in U."""
     kernel, Z = place.kernel, place.Z
-    if not isinstance(kernel, RBF):
+    if not is_gaussian(kernel):
         return _slopes_of_any_kernel(place, weights, H[:, :-2], wanted)
     M = np.multiply(weights, K, out=weights if weights.flags.writeable else None)
     cross = (M.T @ H[:, :-1]).astype(np.float64)  # eq. 2

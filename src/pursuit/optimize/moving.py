@@ -21,7 +21,7 @@ from sklearn.decomposition import PCA
 from pursuit._typing import Array
 from pursuit._validation import Samples, fits_single
 from pursuit.geometry.unique_rows import parted
-from pursuit.kernels import RBF, Kernel, Laplacian
+from pursuit.kernels import RBF, Kernel, Laplacian, Mahalanobis, is_gaussian
 from pursuit.linalg import blocks
 from pursuit.optimize.kernel_blocks import Place, Table, through
 from pursuit.optimize.variable_projection import (
@@ -90,7 +90,7 @@ class Plan(NamedTuple):
 
 def shift_invariant(kernel: Kernel) -> bool:
     """Whether the kernel depends on differences alone, so that the origin is free."""
-    return isinstance(kernel, RBF | Laplacian)
+    return isinstance(kernel, RBF | Laplacian | Mahalanobis)
 
 
 def origin(kernel: Kernel, samples: Samples) -> Array:
@@ -121,13 +121,18 @@ def varying(kernel: Kernel, X: Any) -> Array | None:
     return None if varies.all() or not varies.any() else np.flatnonzero(varies)
 
 
-def precision(kernel: Kernel, samples: Samples, n_vectors: int, centre: Array) -> Any:
-    """float32 for large problems that bear it, in their numbers and exponents; else float64."""
+def precision(
+    kernel: Kernel, samples: Samples, n_vectors: int, centre: Array, scale: Array | None = None
+) -> Any:
+    """float32 for large problems that bear it, in their numbers and exponents; else float64.
+
+    The kernel is one of rows through the map `scale`, if there is one.
+    """
     n, d = samples.X.shape
-    if n * n_vectors * d < DOUBLE_WORK or not isinstance(kernel, RBF):
+    if n * n_vectors * d < DOUBLE_WORK or not is_gaussian(kernel):
         return np.float64
     few = samples.X[blocks.evenly_spaced(n, 1000)]
-    few = (few.toarray() if sparse.issparse(few) else few) - centre
+    few = through((few.toarray() if sparse.issparse(few) else few) - centre, scale)
     if not fits_single(float(np.abs(few).max(initial=0.0))):
         return np.float64
     exponent = kernel.gamma * float(np.einsum("ij,ij->i", few, few).max())
@@ -184,7 +189,7 @@ def move(problem: Problem, place: Place, plan: Plan) -> Descent:
 def leading_axes(problem: Problem, place: Place) -> Array | None:
     """Principal axes that hold nearly all variance, if they are few and much work is saved."""
     (n, d), N = problem.table.shape, len(place.Z)
-    fits = isinstance(place.kernel, RBF) and place.A is None and not _is_hinge(problem)
+    fits = is_gaussian(place.kernel) and place.A is None and not _is_hinge(problem)
     if not fits or n * N * d < REDUCED_WORK:
         return None
     few = problem.table.block(

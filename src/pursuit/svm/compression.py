@@ -95,8 +95,8 @@ def compress(
     estimator : estimator
         A fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or GaussianProcessRegressor of
         scikit-learn, or a Pipeline that ends in one. Its kernel must be linear, poly, rbf,
-        laplacian or cosine by name; that of a Gaussian process RBF or ConstantKernel * RBF with
-        one length scale, with or without a WhiteKernel added.
+        laplacian or cosine by name; that of a Gaussian process RBF or ConstantKernel * RBF, with or
+        without a WhiteKernel added.
     n_components : int
         The largest number of vectors.
     X : {array-like, CSR matrix} of shape (n_samples, n_features), optional

@@ -193,9 +193,8 @@ def _read_process(estimator: Any) -> KernelModel:
     amplitude, width = _amplitude_and_width(estimator.kernel_)
     if amplitude is None or width is None:
         raise ValueError(
-            "estimator: a GaussianProcessRegressor needs the kernel RBF or ConstantKernel * RBF "
-            "with one length scale, with or without a WhiteKernel added, got "
-            f"{estimator.kernel_}"
+            "estimator: a GaussianProcessRegressor needs the kernel RBF or ConstantKernel * RBF, "
+            f"with or without a WhiteKernel added, got {estimator.kernel_}"
         )
     X, a = estimator.X_train_, np.asarray(estimator.alpha_)
     one_dimensional = a.ndim == 1
@@ -228,11 +227,12 @@ def _normalisation(estimator: Any, kernel: Kernel, a: Array) -> tuple[Array, Arr
     return np.array([line[0] for line in lines]), np.array([line[1] for line in lines])
 
 
-def _amplitude_and_width(kernel: Any) -> tuple[float | None, float | None]:
-    """The constant factor and the length scale between different rows; None where absent."""
+def _amplitude_and_width(kernel: Any) -> tuple[float | None, Any]:
+    """The constant factor and the length scale (or those of the features); None where absent."""
     # A Matern kernel is a subclass of this one.
-    if type(kernel) is process_kernels.RBF and np.size(kernel.length_scale) == 1:
-        return 1.0, float(np.ravel(kernel.length_scale)[0])
+    if type(kernel) is process_kernels.RBF:
+        widths = np.array(kernel.length_scale, dtype=np.float64)
+        return 1.0, float(widths.ravel()[0]) if widths.size == 1 else widths
     if isinstance(kernel, process_kernels.ConstantKernel):
         return float(kernel.constant_value), None
     if isinstance(kernel, process_kernels.Sum):
@@ -243,7 +243,7 @@ def _amplitude_and_width(kernel: Any) -> tuple[float | None, float | None]:
     if isinstance(kernel, process_kernels.Product):
         (first, one), (second, two) = map(_amplitude_and_width, (kernel.k1, kernel.k2))
         if first is not None and second is not None and (one is None or two is None):
-            return first * second, one or two
+            return first * second, two if one is None else one
     return None, None
 
 

@@ -121,9 +121,10 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
         ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
         ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
         derivative.
-    gamma : {"scale", "auto"} or float, default "scale"
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default "scale"
         Coefficient of the rbf, laplacian and polynomial kernels. ``"scale"`` is
         1 / (n_features * Var(X)) over the weighted rows, ``"auto"`` is 1 / n_features.
+        An array holds one for each feature: rbf, laplacian, chi2.
     degree : float, default 3
         Degree of the polynomial and cosine polynomial kernels.
     coef0 : float, default 1
