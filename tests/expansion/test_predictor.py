@@ -50,6 +50,14 @@ MODELS = {
     "kmp, CSR": lambda: pursuit.KernelMatchingPursuitRegressor(9).fit(
         sparse.csr_matrix(X), NUMBERS
     ),
+    "kmp, a gamma a feature": lambda: pursuit.KernelMatchingPursuitRegressor(
+        9, gamma=[0.1, 0.5, 0.2, 1.0]
+    ).fit(X, NUMBERS),
+    "mahalanobis": lambda: pursuit.KernelMatchingPursuitRegressor(
+        9, kernel=kernels.Mahalanobis(np.diag([0.1, 0.5, 0.2, 1.0]))
+    ).fit(X, NUMBERS),
+    "online": lambda: pursuit.OnlineKernelRegressor(9).fit(X, NUMBERS),
+    "online, classes": lambda: pursuit.OnlineKernelClassifier(9).fit(X, CODES),
     "moved": lambda: pursuit.SparseKernelClassifier(5, **MOVED).fit(X, CODES),
     "moved, diagonal": lambda: pursuit.SparseKernelClassifier(5, metric="diagonal", **MOVED).fit(
         X, Y

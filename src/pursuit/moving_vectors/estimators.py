@@ -244,9 +244,9 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
             if np.shape(map_given) == (samples.X.shape[1], rank):
                 return plain._replace(scale=None, A=np.array(map_given))
             return plain._replace(A=principal_axes(problem.table, rank))
-        start = self._learned_map(samples.X.shape[1])
-        n_rounds = METRIC_ROUNDS if start is None else MORE_ROUNDS
-        learned = learn_metric(problem, plain.kernel, self.metric, n, n_rounds, rng, start)
+        found = self._learned_map(samples.X.shape[1])
+        n_rounds = METRIC_ROUNDS if found is None else MORE_ROUNDS
+        learned = learn_metric(problem, plain.kernel, self.metric, n, n_rounds, rng, found)
         self.metric_losses_ = learned.losses
         return Setting(learned.kernel, centre, learned.scale, None)
 
