@@ -62,6 +62,7 @@ from pursuit.optimize.kernel_blocks import (
     Room,
     Table,
     homogeneous,
+    kernel_values,
     slopes,
     with_gamma,
 )
@@ -218,7 +219,8 @@ def _evaluated(
     """Steps 1 and 2; `exact`: sums of the squared error in float64."""
     values = BlockValues(problem.table, place)
     dtype = problem.table.dtype
-    plain = place.kernel(place.Z, place.Z) if len(place.Z) else np.empty((0, 0))
+    vectors = homogeneous(place.Z)
+    plain = kernel_values(place.kernel, vectors, place.Z)
     gram = _jittered(plain, JITTER[dtype])
     if isinstance(problem.loss, Hinge):
         found, machines, pulled = _hinge(problem, place, last, values)
@@ -227,8 +229,7 @@ def _evaluated(
     wanted = (learn_gamma, place.A is not None)
     B = found.B
     inner = slopes(
-        place, _jittered(B @ B.T, JITTER[dtype]), plain, homogeneous(place.Z),
-        wanted=(learn_gamma, False),
+        place, _jittered(B @ B.T, JITTER[dtype]), plain, vectors, wanted=(learn_gamma, False)
     )  # fmt: skip
     G, in_Z, in_gamma, in_A = _outer_slopes(values, found, pulled, wanted)
     log_gamma = in_gamma + 0.5 * inner.log_gamma
