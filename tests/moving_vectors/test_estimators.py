@@ -108,6 +108,17 @@ def test_metrics_are_saved_and_loaded(metric, tmp_path):
     assert_allclose(model.feature_relevances_.sum(), 1.0)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("metric", [None, "diagonal", "full", 2])
+def test_relevances_are_mean_squared_slopes_of_the_outputs(metric, kernel):
+    wide, weights = np.hstack([X, np.ones((90, 1))]), np.arange(1.0, 91.0)
+    model = SparseKernelClassifier(5, metric=metric, kernel=kernel, max_iter=3, random_state=0)
+    outputs, h = model.fit(wide, Y, weights).decision_function, 1e-6
+    slopes = [(outputs(wide + h * e) - outputs(wide - h * e)) / (2 * h) for e in np.eye(5)]
+    shares = np.array([weights @ (slope**2).sum(axis=1) for slope in slopes]) * wide.var(axis=0)
+    assert_allclose(model.feature_relevances_, shares / shares.sum(), rtol=1e-5, atol=1e-9)
+
+
 @pytest.mark.parametrize("metric", ["diagonal", "full"])
 def test_a_metric_finds_the_feature_that_matters(metric, rng):
     rows = rng.normal(size=(400, 5))

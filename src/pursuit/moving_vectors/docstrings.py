@@ -55,7 +55,7 @@ scoring : str or callable, default=None
     "max_iter": """
 max_iter : int, default=60
     Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
-    rows, up to 40 on each growing part of them come first; with many features, nine in ten
+    rows, 30 on each growing part of them come first; with many features, nine in ten
     take place on the leading principal axes, where nothing is held out.""",
     "tol": """
 tol : float, default=1e-4

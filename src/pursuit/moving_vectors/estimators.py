@@ -44,7 +44,7 @@ from pursuit.moving_vectors.few_bytes import (
     possible_sizes,
     with_rounded_coefficients,
 )
-from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
+from pursuit.moving_vectors.metric import learn_metric, mean_squared_slopes, principal_axes
 from pursuit.moving_vectors.setting import Setting, setting_of
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import (
@@ -362,18 +362,13 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
 
     def _relevances(self, step: Step, problem: Problem) -> Array:
         """Shares of the features in the mean squared slope, a deviation of each as the unit."""
-        outer = average_outer_product(step, problem.table, problem.weights)
-        scale = problem.table.scale
         columns = problem.table.columns
-        if scale is None:
-            diagonal = np.zeros(problem.table.X.shape[1])
-            diagonal[slice(None) if columns is None else columns] = outer.diagonal()
-        elif scale.ndim == 1:
-            diagonal = outer.diagonal() * scale**2
-        else:
-            diagonal = np.einsum("ij,jk,ik->i", scale, outer, scale)
+        squares = np.zeros(problem.table.X.shape[1])
+        squares[slice(None) if columns is None else columns] = mean_squared_slopes(
+            step, problem.table, problem.weights
+        )
         few = problem.table.X[blocks.evenly_spaced(problem.table.shape[0], 2000)]
-        shares = np.maximum(diagonal, 0.0) * dense_rows(few).var(axis=0)
+        shares = squares * dense_rows(few).var(axis=0)
         total = float(shares.sum())
         return np.asarray(shares / total) if total > 0 else shares
 

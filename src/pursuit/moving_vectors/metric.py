@@ -26,6 +26,7 @@ the diagonal of M alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ from pursuit.optimize.kernel_blocks import (
     Table,
     homogeneous,
     kernel_values,
-    slopes,
+    slopes_in_rows,
     through,
 )
 from pursuit.optimize.moving import Plan, move
@@ -84,23 +85,36 @@ def outputs(step: Step, X: Array) -> Array:
     return np.asarray((K @ found.B.astype(X.dtype)).astype(np.float64) + found.b)
 
 
-def average_outer_product(step: Step, table: Table, weights: Array) -> Array:
-    """M in the coordinates of the table, over at most 2000 rows."""
+def output_slopes(step: Step, table: Table, weights: Array) -> Iterator[Array]:
+    """For each output its slopes in u at at most 2000 rows, times the root of a row's share."""
     place, B = step.place, step.coefficients.B
     rows = blocks.evenly_spaced(table.shape[0], OUTER_ROWS)
-    shares = weights[rows] / weights[rows].sum()
     H = homogeneous(through(table.block(rows), place.A))
     K = kernel_values(place.kernel, H, place.Z.astype(H.dtype))
-    outer, root = np.zeros((place.Z.shape[1],) * 2), np.sqrt(shares).astype(H.dtype)[:, None]
-    for column in B.T:
-        weight = np.broadcast_to(column.astype(H.dtype), K.shape)
-        gradients = root * slopes(place, weight, K, H, wanted=(False, True)).U
-        outer += gradients.T @ gradients
-    if place.A is None:
+    root = np.sqrt(weights[rows] / weights[rows].sum()).astype(H.dtype)[:, None]
+    for column in B.T.astype(H.dtype):
+        yield slopes_in_rows(place, root * column, K, H)
+
+
+def average_outer_product(step: Step, table: Table, weights: Array) -> Array:
+    """M in the coordinates of the table, over at most 2000 rows."""
+    outer = np.zeros((step.place.Z.shape[1],) * 2)
+    for slope in output_slopes(step, table, weights):
+        outer += slope.T @ slope
+    A = step.place.A
+    if A is None:
         return outer
-    if place.A.ndim == 1:
-        return np.asarray(outer * np.outer(place.A, place.A))
-    return np.asarray(place.A @ outer @ place.A.T)
+    return np.asarray(outer * np.outer(A, A) if A.ndim == 1 else A @ outer @ A.T)
+
+
+def mean_squared_slopes(step: Step, table: Table, weights: Array) -> Array:
+    """The diagonal of M in the features of X, those of the table's columns if it chooses some."""
+    scale = table.scale if step.place.A is None else step.place.A
+    squares = np.zeros(step.place.Z.shape[1] if scale is None else len(scale))
+    for slope in output_slopes(step, table, weights):
+        wide = through(slope, None if scale is None else scale.T)
+        squares += np.einsum("ij,ij->j", wide, wide)
+    return squares
 
 
 def principal_axes(table: Table, rank: int) -> Array:

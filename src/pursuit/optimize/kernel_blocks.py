@@ -52,6 +52,7 @@ __all__ = [
     "homogeneous",
     "kernel_values",
     "slopes",
+    "slopes_in_rows",
     "through",
     "with_gamma",
 ]
@@ -306,9 +307,24 @@ def slopes(
         vectors = columns @ (kernel.gamma * np.einsum("ij,ij->i", Z, Z))
         in_gamma = float(2.0 * (kernel.gamma * MU * Z).sum() - rows - vectors)  # eq. 4
     if wanted[1]:
-        U, gamma = H[:, :-2], H.dtype.type(kernel.gamma)
-        in_U = 2 * gamma * (M @ Z.astype(H.dtype) - M.sum(axis=1)[:, None] * U)  # eq. 5
+        in_U = _slopes_in_rows(place, M, H)
     return _Slopes(in_Z, in_gamma, in_U)
+
+
+def slopes_in_rows(place: Place, weights: Array, K: Array, H: Array) -> Array:
+    """Slopes of sum(weights * K(U, Z)) in U alone."""
+    if is_gaussian(place.kernel):
+        return _slopes_in_rows(place, weights * K, H)
+    U, weights = H[:, :-2].astype(np.float64), weights.astype(np.float64)
+    return np.asarray(place.kernel.weighted_gradient(U, place.Z, weights))
+
+
+def _slopes_in_rows(place: Place, M: Array, H: Array) -> Array:
+    """Those of a Gaussian (eq. 5)."""
+    slope = M @ place.Z.astype(H.dtype)
+    slope -= M.sum(axis=1)[:, None] * H[:, :-2]
+    slope *= H.dtype.type(2.0 * place.kernel.gamma)  # type: ignore[attr-defined]
+    return np.asarray(slope)
 
 
 def _slopes_of_any_kernel(

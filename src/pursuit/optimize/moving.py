@@ -48,10 +48,10 @@ WORTH_A_PART = 1.5
 # Rows of the first part, and of the later ones; a vector has at least ROWS_A_VECTOR.
 FIRST_PART, LATER_PARTS, ROWS_A_VECTOR = 2000, (10_000, 50_000), 8
 # Iterations on each part.
-PART_ITERATIONS = 40
+PART_ITERATIONS = 30
 # Of the iterations on a Gaussian of many features, this share is spent on the principal axes that
 # hold this share of the variance, found from so many rows, where so much work (n N d) is at stake.
-REDUCED_SHARE, REDUCED_VARIANCE, AXES_ROWS, REDUCED_WORK = 0.9, 0.97, 3000, 1e8
+REDUCED_SHARE, REDUCED_VARIANCE, AXES_ROWS, REDUCED_WORK = 0.9, 0.93, 3000, 1e8
 # Fewer rows where these have more numbers in all, but never fewer than the first number.
 LEAST_ROWS, AXES_ENTRIES = 100, 10_000_000
 # A vector is dead if it moves the outputs by less than this share of what vectors do on average.
@@ -205,7 +205,7 @@ def _whole(problem: Problem, place: Place, unit: float, plan: Plan) -> Descent:
     n_rows, n_before = problem.table.shape[0], 0
     order = plan.rng.permutation(n_rows)
     sizes = parts(n_rows, len(place.Z)) if plan.max_iter and not _is_hinge(problem) else []
-    short = plan._replace(max_iter=min(PART_ITERATIONS, plan.max_iter), watch=None)
+    short = plan._replace(max_iter=PART_ITERATIONS, watch=None)
     for size in sizes:
         part = problem.take(np.sort(order[:size]))
         found = _descend(part, place, unit, short)

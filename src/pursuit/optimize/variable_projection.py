@@ -30,7 +30,14 @@ Steps.
        dW/dU     = 2 gamma (M Z - diag(M 1) U),      dW/dA = X' dW/dU                      (3)
 
    by ``kernel_blocks.py``, in the pass over the rows that forms G.
-3. L-BFGS moves Z (and log gamma, and A), in standard deviations of the data.
+3. L-BFGS moves Z (and log gamma, and A), in standard deviations s of the data. The curvature of W
+   in a vector rises with its coefficients, as |B_k|^2 for the squared error, so the way of a vector
+   is measured in
+
+       s (mean_l |B_l|^2 / |B_k|^2)^(1/4),   at most 1.8 s,                                 (4)
+
+   with the coefficients of the start. On held-out rows the fourth root did better than the square
+   root; it saves up to a quarter of the iterations to the same energy, and no limit costs some.
 
 Cost of an evaluation: 2 n N (2 p + N + 3 T) operations in products of row blocks, in float32 where
 there are many rows; systems of N unknowns in float64. Two passes over the rows.
@@ -56,6 +63,7 @@ from pursuit.optimize.kernel_blocks import (
     Room,
     Table,
     homogeneous,
+    kernel_values,
     slopes,
     with_gamma,
 )
@@ -85,6 +93,8 @@ WORTH_A_COPY = 0.6
 INNER_GAP = 1e-8
 # Pairs of vectors that L-BFGS keeps, and the iterations over which a fall of W is judged.
 CORRECTIONS, WINDOW = 10, 5
+# The least |B_k|^2 in the units of the vectors' ways, as a share of their mean.
+LEAST_COEFFICIENTS = 0.1
 
 
 @dataclass(frozen=True)
@@ -205,7 +215,8 @@ def _evaluated(
     """Steps 1 and 2; `exact`: sums of the squared error in float64."""
     values = BlockValues(problem.table, place)
     dtype = problem.table.dtype
-    plain = place.kernel(place.Z, place.Z) if len(place.Z) else np.empty((0, 0))
+    vectors = homogeneous(place.Z)
+    plain = kernel_values(place.kernel, vectors, place.Z) if len(place.Z) else np.empty((0, 0))
     gram = jittered(plain, JITTER[dtype])
     if isinstance(problem.loss, Hinge):
         found, machines, pulled = _hinge(problem, gram, last, values)
@@ -214,8 +225,7 @@ def _evaluated(
     wanted = (learn_gamma, place.A is not None)
     B = found.B
     inner = slopes(
-        place, jittered(B @ B.T, JITTER[dtype]), plain, homogeneous(place.Z),
-        wanted=(learn_gamma, False),
+        place, jittered(B @ B.T, JITTER[dtype]), plain, vectors, wanted=(learn_gamma, False)
     )  # fmt: skip
     G, in_Z, in_gamma, in_A = _outer_slopes(values, found, pulled, wanted)
     log_gamma = in_gamma + 0.5 * inner.log_gamma
@@ -370,7 +380,9 @@ def descend(
     """
     with blocks.blas_threads(0), blocks.waiting_threads():
         way = _Way(problem, place, unit, free)
-        first = way.at(np.zeros(way.size))
+        start = np.zeros(way.size)
+        way.unit = unit * _relative_units(way.step(start).coefficients.B)
+        first = way.at(start)
         values, reason = [first[0]], "tol" if max_iter else "max_iter"
         if max_iter and way.size and first[0] > 0.0:
             reason = _follow(way, values, max_iter, tol, watch)
@@ -401,7 +413,7 @@ def _follow(
 
     def look(intermediate_result: Any) -> None:
         values.append(float(intermediate_result.fun) * first)
-        if watch is not None and watch(way.at_last(intermediate_result.x)):
+        if watch is not None and watch(way.step(intermediate_result.x)):
             reasons.append("watch")
             raise StopIteration
         if len(values) > WINDOW and values[-1 - WINDOW] - values[-1] <= WINDOW * tol * values[-1]:
@@ -420,18 +432,28 @@ def _follow(
     return reasons[-1]
 
 
+def _relative_units(B: Array) -> Array:
+    """Lengths in which the way of each vector is measured, (N, 1) (eq. 4)."""
+    squares = (B**2).sum(axis=1, keepdims=True)
+    mean = float(squares.mean()) if squares.size else 0.0
+    if not 0.0 < mean < np.inf:
+        return np.ones(squares.shape)
+    return np.asarray(np.maximum(squares / mean, LEAST_COEFFICIENTS) ** -0.25)
+
+
 class _Way:
     """W along the way of L-BFGS, whose variables are Z, log(gamma) and A in their units."""
 
     def __init__(self, problem: Problem, start: Place, unit: float, free: Free) -> None:
-        self.problem, self.start, self.unit, self.free = problem, start, unit, free
+        self.problem, self.start, self.free = problem, start, free
+        self.unit: Array = np.full((len(start.Z), 1), unit)
         self.n_Z = start.Z.size
         moving = free.A and start.A is not None
         self.n_A = start.A.size if moving and start.A is not None else 0
         self.A_unit = float(np.sqrt(np.mean(start.A**2))) if start.A is not None else 1.0
         self.size = self.n_Z + int(free.gamma) + self.n_A
         self.last: Step | None = None
-        self.last_z: Array | None = None
+        self.last_z = np.zeros(0)
         self.best: Step | None = None
         self.lowest = np.inf
 
@@ -447,9 +469,9 @@ class _Way:
 
     def at(self, z: Array) -> tuple[float, Array]:
         """W with the price of moving A, and the slope, at z."""
-        step = energy(self.problem, self.place(z), self.last, learn_gamma=self.free.gamma)
+        step = self.step(z)
         slope = np.empty(self.size)
-        slope[: self.n_Z] = self.unit * step.Z.ravel()
+        slope[: self.n_Z] = (self.unit * step.Z).ravel()
         if self.free.gamma:
             slope[self.n_Z] = step.log_gamma
         value = step.value
@@ -457,13 +479,14 @@ class _Way:
             moved = z[-self.n_A :]
             value += 0.5 * self.free.pull * float(moved @ moved)
             slope[-self.n_A :] = self.A_unit * step.A.ravel() + self.free.pull * moved
-        self.last, self.last_z = step, np.array(z)
         if value < self.lowest:
             self.best, self.lowest = step, value
         return value, slope
 
-    def at_last(self, z: Array) -> Step:
-        """The step at z, which is nearly always the last one computed."""
-        if self.last_z is None or not np.array_equal(z, self.last_z):
-            self.at(z)
-        return self.last  # type: ignore[return-value]
+    def step(self, z: Array) -> Step:
+        """The step at z, which is nearly always the last one computed where it is asked again."""
+        if self.last is None or not np.array_equal(z, self.last_z):
+            place = self.place(z)
+            self.last = energy(self.problem, place, self.last, learn_gamma=self.free.gamma)
+            self.last_z = np.array(z)
+        return self.last
