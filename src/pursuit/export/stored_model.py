@@ -32,7 +32,14 @@ from pursuit.export.plain_model import Part, PlainModel, before, centred, mapped
 from pursuit.kernels import unit_rows
 from pursuit.linalg.rounding import encode, round_in_turn
 
-__all__ = ["DTYPES", "StoredModel", "StoredPart", "example_rows", "stored"]
+__all__ = [
+    "DTYPES",
+    "StoredModel",
+    "StoredPart",
+    "example_rows",
+    "largest_outputs",
+    "stored",
+]
 
 DTYPES = ("float32", "int16", "int8")
 #: Bytes of a code.
@@ -236,9 +243,14 @@ def example_rows(model: PlainModel, n_rows: int) -> Array:
     return np.asarray(rows.astype(np.float32).astype(np.float64))
 
 
-def largest_outputs(model: PlainModel, X: Array) -> Array:
-    """Sums of absolute values |b| + sum_k |a_k K|, what rounding is relative to, (n_rows, T)."""
-    sizes = np.tile(np.abs(model.intercept), (len(X), 1))
-    for part in model.parts:
-        sizes += np.abs(part.kernel(mapped(part, X), part.vectors)) @ np.abs(part.coefficients)
-    return sizes
+def largest_outputs(stored: StoredModel, X: Array) -> Array:
+    """Sums of absolute values |b| + sum_k |a_k K|, what rounding is relative to, (n_rows, T).
+
+    Of a coefficient of codes, zero + step c, both terms count.
+    """
+    sizes = np.tile(np.abs(stored.model.intercept), (len(X), 1))
+    for part, arrays in zip(stored.model.parts, stored.parts, strict=True):
+        zero = arrays.tables.get("coefficient_zeros", 0.0)
+        largest = np.abs(zero) + np.abs(part.coefficients - zero)
+        sizes += np.abs(part.kernel(mapped(part, X), part.vectors)) @ largest
+    return np.asarray(sizes)

@@ -220,7 +220,7 @@ def _about(header: Header, record: PlainModel, kept: StoredModel) -> Iterator[st
 def _selftest(name: str, kept: StoredModel, rows: Array, values: Array) -> str:
     """Rows, outputs of the numbers as stored, and classes that rounding cannot change."""
     model = kept.model
-    tolerance = ROUNDING * float(largest_outputs(model, rows).max())
+    tolerance = ROUNDING * float(largest_outputs(kept, rows).max())
     arrays = [
         array(f"{name}_selftest_rows", rows.astype(np.float32), ""),
         array(f"{name}_selftest_outputs", values.astype(np.float32), ""),
