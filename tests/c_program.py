@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +19,8 @@ SANITIZERS = "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all".split(
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler 'cc'")
 
 # Models whose codes of one and two bytes are computed, too.
-CODED = ["kmp linear", "kmp poly", "kmp laplacian", "kmp chi2", "kmp cosine", "moving metric"]
-CODED += ["kmp cosine_polynomial", "kmp kernels", "compress pairs", "columns", "poisson", "novelty"]
+CODED = ["kmp linear", "kmp poly", "kmp laplacian", "kmp chi2", "kmp cosine_polynomial"]
+CODED += ["kmp kernels", "moving metric", "novelty"]
 ODD = [
     'a "b"',
     "back\\slash",
@@ -75,7 +76,9 @@ def headers(folder):
             model, X = fitted(name)
             X = holes(X) if name == "steps" else X
             called = identifier(f"{name}_{dtype}")
-            to_c(model, folder / f"{called}.h", dtype)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what whole numbers do to wide products
+                to_c(model, folder / f"{called}.h", dtype)
             found[called] = plain(model), inputs(name, model, X)
     record = odd_names()
     found[to_c(record, folder / "odd.h").name] = record, blobs()[0]

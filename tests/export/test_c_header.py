@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import pursuit as p
 from pursuit.export import plain, to_c
+from pursuit.export.c_header import margins
 from pursuit.export.c_text import identifier
 from pursuit.export.plain_model import (
     class_codes,
@@ -23,7 +24,6 @@ from pursuit.export.plain_model import (
     predictions,
 )
 from pursuit.export.stored_model import largest_outputs, stored
-from pursuit.export.to_c import margins
 from pursuit.kernels import RBF, Laplacian
 
 RELATIVE = 1e-5
@@ -102,7 +102,7 @@ def test_codes_are_computed_as_they_are_stored(answered, found, dtype):
 @needs_cc
 def test_two_bytes_change_little(answered, found):
     for name in names("int16"):
-        if "poly" not in name and "cosine" not in name:
+        if "poly" not in name:
             outputs_of_two, outputs_of_four = (
                 answered[one][0][0] for one in (name, name.replace("int16", "float32"))
             )
@@ -123,6 +123,39 @@ def test_the_same_text_is_cpp(folder, found):
     flags = [flag for flag in WARNINGS if flag != "-Wdouble-promotion"]
     command = ["c++", "-std=c++11", *flags, "-DPURSUIT_SELFTEST", "-DPURSUIT_NO_MAIN"]
     build(folder, [*command, "-fsyntax-only", "all.cpp"])
+
+
+AVR = """
+#include <stdint.h>
+#define PROGMEM __attribute__((section(".progmem")))
+static inline float pgm_read_float(const float *p) { return *p; }
+static inline uint8_t pgm_read_byte(const int8_t *p) { return (uint8_t)*p; }
+static inline uint16_t pgm_read_word(const int16_t *p) { return (uint16_t)*p; }
+"""
+
+
+@needs_cc
+def test_reads_from_flash_go_by_the_macros_of_avr(folder, found):
+    (folder / "avr").mkdir()
+    (folder / "avr" / "pgmspace.h").write_text(AVR)
+    (folder / "avr.c").write_text(source(found))
+    command = ["cc", "-std=c99", *WARNINGS, "-D__AVR__", "-I.", "-fsyntax-only", "avr.c"]
+    build(folder, [*command, "-DPURSUIT_SELFTEST", "-DPURSUIT_NO_MAIN"])
+    text = (folder / "kmp_poly_int16.h").read_text()
+    assert not re.search(r"\b(vectors|coefficients|steps|zeros|shift|map|lengths)\[", text)
+
+
+def test_an_array_too_large_for_avr_says_so(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 30))
+    model = p.KernelCentroidClassifier().fit(X, X[:, 0] > 0)
+    for dtype, large in (("float32", True), ("int8", False)):
+        to_c(model, tmp_path / "model.h", dtype)
+        assert ("#error" in (tmp_path / "model.h").read_text()) == large
+
+
+def test_a_change_worth_a_warning_is_said(tmp_path):
+    with pytest.warns(UserWarning, match="dtype='int8' changes an output by"):
+        to_c(fitted("kmp poly")[0], tmp_path / "model.h", "int8")
 
 
 @needs_cc
