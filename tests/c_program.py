@@ -10,7 +10,7 @@ import pytest
 from exported import CASES, blobs, fitted
 
 from pursuit import KernelMatchingPursuitClassifier
-from pursuit.export import plain, to_c
+from pursuit.export import PlainModel, plain, to_c
 from pursuit.export.c_functions import n_decisions
 from pursuit.export.c_text import identifier
 
@@ -68,6 +68,23 @@ def odd_names():
     )
 
 
+def constants():
+    """Records whose outputs are ties or far from zero, and what their class is."""
+    model = PlainModel("classifier", (), np.zeros(3), tuple("abcde"), classes=np.arange(3))
+    far = replace(model, intercept=np.array([-60.0, -50.0, -55.0]))
+    two = replace(model, intercept=np.zeros(1), rule="sign", classes=np.arange(2))
+    return {
+        "tie_largest": replace(model, rule="largest"),
+        "tie_votes": replace(model, rule="votes"),
+        "tie_values": replace(model, rule="vote_values"),
+        "tie_low": two,
+        "tie_high": replace(two, zero_is_positive=True),
+        "far_sigmoids": replace(far, rule="largest", probabilities="sigmoids"),
+        "far_softmax": replace(far, rule="largest", probabilities="softmax", temperature=0.1),
+        "far_two": replace(two, intercept=np.array([-300.0]), probabilities="softmax"),
+    }
+
+
 def headers(folder):
     """Write a header for every model; give their records and rows by their C names."""
     found = {}
@@ -80,8 +97,9 @@ def headers(folder):
                 warnings.simplefilter("ignore")  # of what whole numbers do to wide products
                 to_c(model, folder / f"{called}.h", dtype)
             found[called] = plain(model), inputs(name, model, X)
-    record = odd_names()
-    found[to_c(record, folder / "odd.h").name] = record, blobs()[0]
+    for name, record in {"odd": odd_names(), **constants()}.items():
+        to_c(record, folder / f"{name}.h")
+        found[name] = record, blobs()[0]
     return found
 
 
