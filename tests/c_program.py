@@ -36,7 +36,9 @@ ODD = [
     "\t",
     "'",
 ]
-ODD += ["'", "日本", "\\n", "//", "#include", "\u2028", "0x", "\x7f", "end\\", "a" * 200]
+ODD += ["'", "日本", "\\n", "//", "#include", "\u2028", "0x", "\x7f", "end\\", "a" * 200, "@NAME@"]
+NASTY = np.array(list("\"\\?/*\n\r\t%@'#{}<:0a \x01é日\U0001f600"))
+ODD += ["".join(NASTY[np.random.default_rng(k).integers(len(NASTY), size=9)]) for k in range(60)]
 
 
 def holes(X):
@@ -64,7 +66,7 @@ def odd_names():
         parts=(wide,),
         intercept=np.zeros(len(ODD)),
         classes=np.array(ODD),
-        features=tuple(ODD[:5]),
+        features=tuple(map("".join, np.array_split(ODD, 5))),
     )
 
 
@@ -125,7 +127,7 @@ def source(found):
     """A program that answers for each model in turn, and tells its tests and names."""
     lines = ["#include <stdio.h>", "#include <stdlib.h>"]
     lines += [f'#include "{path}.h"' for path in sorted(found)]
-    lines.append("static float x[64], y[64];")
+    lines.append("static float x[99], y[99];")
     get = "if (fread(x, sizeof(float), (size_t)n, stdin) != (size_t)n) { abort(); }"
     lines.append(f"static void get(int n) {{ {get} }}")
     lines.append("static void put(int n) { fwrite(y, sizeof(float), (size_t)n, stdout); }")

@@ -197,10 +197,8 @@ def _parts(atoms: Any, coefficients: Array, way: Affine) -> list[Part]:
         return [part for one, at in places for part in _parts(one, coefficients[at], way)]
     if not isinstance(atoms, (Atoms, ProjectedAtoms)) or not isinstance(atoms.kernel, KERNELS):
         what = atoms.kernel if isinstance(atoms, Atoms) else type(atoms).__name__
-        raise ValueError(
-            f"export: functions of the kind {what} are Python's or need training rows; use one of "
-            f"the kernels {', '.join(kind.__name__ for kind in KERNELS)}"
-        )
+        known = ", ".join(kind.__name__ for kind in KERNELS)
+        raise ValueError(f"export: functions of the kind {what} cannot be exported, but {known}")
     if isinstance(atoms, ProjectedAtoms):
         scale = np.asarray(atoms.scale, dtype=np.float64)
         way = then(way, Affine(np.zeros(len(scale)), scale))
