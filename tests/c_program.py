@@ -73,7 +73,7 @@ def odd_names():
 def constants():
     """Records whose outputs are ties or far from zero, and what their class is."""
     model = PlainModel("classifier", (), np.zeros(3), tuple("abcde"), classes=np.arange(3))
-    far = replace(model, intercept=np.array([-60.0, -50.0, -55.0]))
+    far = replace(model, intercept=np.array([-160.0, -150.0, -155.0]))
     two = replace(model, intercept=np.zeros(1), rule="sign", classes=np.arange(2))
     return {
         "tie_largest": replace(model, rule="largest"),
