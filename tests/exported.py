@@ -4,6 +4,7 @@ import warnings
 from functools import cache
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import make_blobs, make_friedman1
 from sklearn.decomposition import PCA
@@ -121,6 +122,7 @@ CASES = {name: case for name, *case in [*_classifiers(), *_others()]}
 def fitted(name):
     """A fitted model and rows: between the training rows, and for a table of words some of them."""
     model, X, y = CASES[name]
+    model = clone(model)  # two pipelines may share a step
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
