@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import pursuit as p
 from pursuit.export import plain, stored_model, to_c
-from pursuit.export.c_header import margins
+from pursuit.export.c_header import certain, margins
 from pursuit.export.c_text import identifier
 from pursuit.export.plain_model import (
     class_codes,
@@ -297,3 +298,14 @@ def test_record_and_model_give_one_text(tmp_path):
     text = (tmp_path / "a.h").read_text()
     assert text == (tmp_path / "b.h").read_text()
     assert "onehotencoder__x1_0.0" in text
+
+
+def test_classes_that_rounding_might_change_are_not_tested():
+    record = constants()["tie_largest"]
+    values = np.array([[0.0, 1.0, 1.0 + 1e-9], [0.0, 5.0, 1.0], [2.0, 1.0, 1.99]])
+    assert_array_equal(certain(record, values, 1e-5), [-2, 1, 0])
+    assert_array_equal(certain(record, values, 1e-2), [-2, 1, -2])
+    sign = constants()["tie_low"]
+    assert_array_equal(certain(sign, np.array([[1e-9], [-3.0], [3.0]]), 1e-5), [-2, 0, 1])
+    outlier = replace(sign, task="outlier_detector")
+    assert_array_equal(certain(outlier, np.array([[1e-9], [-3.0], [3.0]]), 1e-5), [-2, -1, 1])

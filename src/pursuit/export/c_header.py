@@ -241,7 +241,7 @@ def _selftest(name: str, kept: StoredModel, rows: Array, values: Array) -> str:
     ]
     coded = model.task in ("classifier", "outlier_detector")
     if coded:
-        arrays.append(array(f"{name}_selftest_classes", _certain(model, values, tolerance), ""))
+        arrays.append(array(f"{name}_selftest_classes", certain(model, values, tolerance), ""))
     return filled(
         c.SELFTEST,
         NAME=name,
@@ -254,7 +254,7 @@ def _selftest(name: str, kept: StoredModel, rows: Array, values: Array) -> str:
     )
 
 
-def _certain(model: PlainModel, values: Array, tolerance: float) -> Array:
+def certain(model: PlainModel, values: Array, tolerance: float) -> Array:
     """Answers as the C function gives them; -2 where rounding might change them."""
     codes = class_codes(model, values)
     if model.task == "outlier_detector":
