@@ -8,7 +8,7 @@ holds the two together.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pursuit import bounds, dictionary, displays, kernels, losses, model_file
+    from pursuit import bounds, dictionary, displays, export, kernels, losses, model_file
     from pursuit.convex_network.convex_network import ConvexNetworkClassifier
     from pursuit.decomposition.kernel_cca import SparseKernelCCA
     from pursuit.decomposition.kernel_pca import SparseKernelPCA
@@ -114,6 +114,7 @@ __all__ = [
     "compress",
     "dictionary",
     "displays",
+    "export",
     "frontier",
     "kernels",
     "load",
