@@ -207,7 +207,7 @@ class TableModel(BaseEstimator):
             self.fit_rows(*self.learn(data, name))
         except DataError as fault:
             raise DataError(_in_python(str(fault))) from None
-        self.notes_ = [_in_python(note) for note in self.notes_]
+        self.notes_[:] = map(_in_python, self.notes_)
         for note in self.notes_:
             warn(note)
         return self
@@ -349,9 +349,7 @@ class TableModel(BaseEstimator):
         ValueError
             If a column is missing, or a cell is not what it should be.
         """
-        from pursuit.table.preparation import matching
-
-        return self.preparation_.transform(matching(self._data(X), self.layout_))
+        return self._features(self._data(X))
 
     def notes(self, X: Any) -> list[str]:
         """Return what a user should know about rows to predict for.
@@ -429,7 +427,7 @@ class TableModel(BaseEstimator):
         rows, truth, _ = labelled(data, layout)
         truth, _ = known_labels(rows, truth, layout, getattr(self, "classes_", None))
         measure = accuracy_score if layout.task == "classification" else r2_score
-        return float(measure(truth, self.estimator_.predict(self.features(rows))))
+        return float(measure(truth, self.estimator_.predict(self._features(rows))))
 
     def _data(self, X: Any) -> Any:
         """Return rows as a table or a matrix of the layout."""
@@ -440,11 +438,19 @@ class TableModel(BaseEstimator):
         layout = self.layout_
         return counted_from(layout.first_index, layout.n_features, as_data(X, layout.missing))
 
+    def _features(self, data: Any) -> Any:
+        """Return the features of a table or a matrix of the layout."""
+        from pursuit.table.preparation import matching
+
+        return self.preparation_.transform(matching(data, self.layout_))
+
     def _told_features(self, X: Any) -> Any:
         """Return features, and warn of what is ignored."""
+        from pursuit.table.preparation import notes_on
+
         data = self._data(X)
-        features = self.features(data)
-        for note in self.notes(data):
+        features = self._features(data)
+        for note in notes_on(data, self.layout_):
             warn(note)
         return features
 

@@ -302,9 +302,10 @@ def _moved(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> tu
     n_rows, notes = len(y), []
     budget = min(settings.n_components or MOVED_VECTORS, n_rows)
     gamma: float | str = settings.gamma or "scale"
-    if folds(y, settings) is None:
+    search = settings.gamma is None or settings.C is None
+    if search and folds(y, settings) is None:
         notes.append("too few rows to cross-validate: gamma and C are defaults")
-    elif settings.gamma is None or settings.C is None:
+    elif search:
         if n_rows > SEARCH_ROWS:
             notes.append(f"gamma and C were chosen on {SEARCH_ROWS} of the {n_rows} rows")
         for _ in track([0], "choosing gamma and C"):
