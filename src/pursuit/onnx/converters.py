@@ -39,6 +39,13 @@ from pursuit.onnx import graph
 __all__ = ["Options", "converted", "register"]
 
 OLDEST_OPSET = 13
+#: What skl2onnx may ask of a classifier.
+CHOICES = {
+    "zipmap": [True, False, "columns"],
+    "raw_scores": [True, False],
+    "output_class_labels": [True, False],
+    "nocl": [False],
+}
 TENSORS = {np.dtype("float32"): types.FloatTensorType, np.dtype("float64"): types.DoubleTensorType}
 
 
@@ -102,6 +109,12 @@ def _record(model: Any) -> PlainModel:
 
 def split(model: Any) -> tuple[list[Any], PlainModel]:
     """What stands in front of a model and is left to skl2onnx, and the rest as a plain model."""
+    if hasattr(model, "preparation_"):
+        raise ValueError(
+            "to_onnx: of a model of a table convert the estimator_, whose rows are its features(X)"
+        )
+    if isinstance(model, Folded):
+        return [], model.record
     if isinstance(model, (GridSearchCV, RandomizedSearchCV)):
         return split(model.best_estimator_)
     if isinstance(model, TransformedTargetRegressor):
@@ -130,6 +143,7 @@ def converted(model: Any, X: Any, dtype: str, options: Options, target_opset: in
     if target_opset is not None and target_opset < OLDEST_OPSET:
         raise ValueError(f"target_opset must be at least {OLDEST_OPSET}, got {target_opset}.")
     head, record = split(model)
+    _check_imputers(make_pipeline(*head))
     inputs = _inputs(head, record, X, np.dtype(dtype))
     register()
     last = FOLDED[record.task](record=record)
@@ -139,6 +153,17 @@ def converted(model: Any, X: Any, dtype: str, options: Options, target_opset: in
     return convert_sklearn(
         whole, "pursuit", initial_types=inputs, options=given, target_opset=opset
     )
+
+
+def _check_imputers(step: Any) -> None:
+    """Refuse what skl2onnx would leave out in silence: columns that say what was missing."""
+    parts = [part for _, part, _ in getattr(step, "transformers_", ())]
+    for part in [*parts, *(flat(step) if isinstance(step, Pipeline) else ())]:
+        _check_imputers(part)
+    if getattr(step, "indicator_", None) is not None and len(step.indicator_.features_):
+        raise ValueError(
+            f"to_onnx: {type(step).__name__}(add_indicator=True) has no form in ONNX; use False"
+        )
 
 
 def _inputs(head: list[Any], record: PlainModel, X: Any, dtype: np.dtype[Any]) -> Any:
@@ -169,8 +194,7 @@ def register() -> None:
     for kind in [*kinds, *FOLDED.values()]:
         settings: dict[str, Any] = {}
         if issubclass(kind, ClassifierMixin):
-            choices = {"zipmap": [True, False, "columns"], "raw_scores": [True, False]}
-            settings = {"options": choices}
+            settings = {"options": CHOICES}
         update_registered_converter(kind, f"Pursuit{kind.__name__}", _shapes, _convert, **settings)
 
 
