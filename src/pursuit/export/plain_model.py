@@ -50,6 +50,7 @@ __all__ = [
     "mapped",
     "outputs",
     "predictions",
+    "with_origin",
 ]
 
 # Kernels of x - z alone.
@@ -204,17 +205,24 @@ def predictions(model: PlainModel, values: Array) -> Array:
 def centred(model: PlainModel) -> PlainModel:
     """The same model with the origin of differences at the mean of the vectors.
 
-    With t M = mean(z) as far as M reaches, K((x - s) M, z) = K((x - s - t) M, z - t M).
+    With t M = mean(z) as far as M reaches, K((x - s) M, z) = K((x - s - t) M, z - t M). The new
+    origin s + t is a number of single precision, so that nothing is lost where it becomes one.
     """
-    return replace(model, parts=tuple(map(_centred, model.parts)))
+    return replace(model, parts=tuple(_centred(part) for part in model.parts))
 
 
 def _centred(part: Part) -> Part:
-    if not isinstance(part.kernel, SHIFT_INVARIANT) or not len(part.vectors):
+    if not isinstance(part.kernel, SHIFT_INVARIANT):
         return part
-    t = before(part.map, part.vectors.mean(axis=0))
+    return with_origin(part, part.vectors.mean(axis=0))
+
+
+def with_origin(part: Part, u: Array) -> Part:
+    """The same functions of differences with the origin near u, a row of shape (rank,)."""
+    shift = (part.shift + before(part.map, u)).astype(np.float32).astype(np.float64)
+    t = shift - part.shift
     moved = t * part.map if part.map.ndim == 1 else t @ part.map
-    return replace(part, shift=part.shift + t, vectors=part.vectors - moved)
+    return replace(part, shift=shift, vectors=part.vectors - moved)
 
 
 def before(map: Array, u: Array) -> Array:
