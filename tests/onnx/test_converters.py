@@ -1,6 +1,7 @@
 """Pipelines, options, types of labels, and what is refused; round trips in a new process."""
 
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -26,6 +27,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import pursuit as p
+from pursuit.export import compiled
 from pursuit.onnx import register, to_onnx
 
 X, y = load_iris(return_X_y=True)
@@ -219,7 +221,7 @@ CLASSIFIERS = {
     "hulls": p.ConvexKNeighborsClassifier(5),
     "densities": p.DensityClassifier(p.ParzenDensity(bandwidth=0.3)),
     "centroid": p.KernelCentroidClassifier(),
-    "svc": p.CompressedClassifier(SVC(), 9),
+    "svc": p.CompressedClassifier(SVC(), 6),
 }
 
 
@@ -264,22 +266,29 @@ with open("m.pickle", "rb") as stream:
 trusted = skops.io.get_untrusted_types(file="m.skops")
 assert all(name.startswith("pursuit.") for name in trusted if name != "numpy.dtype"), trusted
 found["skops"] = skops.io.load("m.skops", trusted=trusted).predict_proba(X)
+if len(sys.argv) > 1:
+    with open("c.pickle", "rb") as stream:
+        found["C"] = pickle.load(stream).predict_proba(X)
 session = onnxruntime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
 found["onnx"] = session.run(["probabilities"], {"X": X.astype(np.float32)})[0]
 np.savez("found.npz", **found)
 """
 
 
-def test_files_of_four_kinds_agree_in_a_new_process(tmp_path):
+def test_files_of_every_kind_agree_in_a_new_process(tmp_path):
     model = make_pipeline(StandardScaler(), p.SparseKernelClassifier(6, random_state=0)).fit(X, y)
     p.save(model, tmp_path / "m.pursuit")
     (tmp_path / "m.pickle").write_bytes(pickle.dumps(model))
     skops.io.dump(model, tmp_path / "m.skops")
     (tmp_path / "m.onnx").write_bytes(to_onnx(model).SerializeToString())
     np.save(tmp_path / "X.npy", X)
-    subprocess.run([sys.executable, "-c", SCRIPT], check=True, cwd=tmp_path)
+    with_c = ["C"] if shutil.which("cc") else []
+    if with_c:
+        (tmp_path / "c.pickle").write_bytes(pickle.dumps(compiled(model)))
+    subprocess.run([sys.executable, "-c", SCRIPT, *with_c], check=True, cwd=tmp_path)
     expected = model.predict_proba(X)
     with np.load(tmp_path / "found.npz") as found:
-        assert set(found) == {"pursuit", "pickle", "skops", "onnx"}
+        assert set(found) == {"pursuit", "pickle", "skops", "onnx", *with_c}
         for kind, values in found.items():
-            assert_allclose(values, expected, rtol=0, atol=1e-5 if kind == "onnx" else 1e-14)
+            tolerance = 1e-5 if kind in ("onnx", "C") else 1e-14
+            assert_allclose(values, expected, rtol=0, atol=tolerance)

@@ -46,7 +46,10 @@ CHOICES = {
     "output_class_labels": [True, False],
     "nocl": [False],
 }
-TENSORS = {np.dtype("float32"): types.FloatTensorType, np.dtype("float64"): types.DoubleTensorType}
+TENSORS: dict[np.dtype[Any], Any] = {
+    np.dtype("float32"): types.FloatTensorType,
+    np.dtype("float64"): types.DoubleTensorType,
+}
 
 
 class Options(NamedTuple):
@@ -160,7 +163,8 @@ def _check_imputers(step: Any) -> None:
     parts = [part for _, part, _ in getattr(step, "transformers_", ())]
     for part in [*parts, *(flat(step) if isinstance(step, Pipeline) else ())]:
         _check_imputers(part)
-    if getattr(step, "indicator_", None) is not None and len(step.indicator_.features_):
+    indicator: Any = getattr(step, "indicator_", None)
+    if indicator is not None and len(indicator.features_):
         raise ValueError(
             f"to_onnx: {type(step).__name__}(add_indicator=True) has no form in ONNX; use False"
         )
