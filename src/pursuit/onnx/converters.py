@@ -179,8 +179,9 @@ def _inputs(head: list[Any], record: PlainModel, X: Any, dtype: np.dtype[Any]) -
             f"X is needed: the inputs of a {type(head[0]).__name__} have names and types, which "
             "are learnt from some rows."
         )
+    floats: Any = tuple(TENSORS.values())
     return [
-        (name, TENSORS[dtype](kind.shape) if isinstance(kind, tuple(TENSORS.values())) else kind)
+        (name, TENSORS[dtype](kind.shape) if isinstance(kind, floats) else kind)
         for name, kind in guess_initial_types(X[:1], None)
     ]
 
