@@ -116,8 +116,8 @@ def split(model: Any) -> tuple[list[Any], PlainModel]:
         raise ValueError(
             "to_onnx: of a model of a table convert the estimator_, whose rows are its features(X)"
         )
-    if isinstance(model, Folded):
-        return [], model.record
+    if isinstance(model, PlainModel):
+        return [], model
     if isinstance(model, (GridSearchCV, RandomizedSearchCV)):
         return split(model.best_estimator_)
     if isinstance(model, TransformedTargetRegressor):
