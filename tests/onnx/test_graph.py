@@ -76,14 +76,24 @@ def waves(offset=0.0, n=120):
     return X, np.sin(2 * X[:, 0] - 2 * offset) + X[:, 1] - offset
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_rows_far_from_the_origin_keep_their_digits(kernel):
-    """Fitted to rows that single precision holds: what differs is the arithmetic alone."""
-    X, y = waves(1000.1)
+FAR = {
+    "rbf": pursuit.KernelMatchingPursuitRegressor(20, gamma=1.0),
+    "laplacian": pursuit.KernelMatchingPursuitRegressor(20, kernel="laplacian", gamma=0.3),
+    "scaled": make_pipeline(
+        StandardScaler(), pursuit.KernelMatchingPursuitRegressor(6, kernel="poly", degree=2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_rows_far_from_the_origin_keep_their_digits(name):
+    """Fitted to rows that single precision holds, 0.002 apart: what differs is arithmetic alone."""
+    X, y = waves(30000.1)
     X = X.astype(np.float32)
-    model = pursuit.KernelMatchingPursuitRegressor(20, kernel=kernel, gamma=0.3)
-    model.fit(X.astype(np.float64), y)
-    assert_equal_answers(run(to_onnx(model), X=X), answers(model, X.astype(np.float64)), 1e-5)
+    model = FAR[name].fit(X.astype(np.float64), y)
+    converted = to_onnx(model)
+    assert_equal_answers(run(converted, X=X), answers(model, X.astype(np.float64)), 1e-5)
+    assert not _of_type(converted, 11)  # no double precision to help
 
 
 def test_narrow_kernels_far_from_each_other_keep_their_digits():
@@ -115,9 +125,10 @@ def _of_type(converted, kind):
 def test_the_condition_is_that_of_the_sum():
     X, y = waves()
     model = pursuit.KernelMatchingPursuitRegressor(5, gamma=0.5).fit(X, y)
-    K, a = kernels.RBF(0.5)(model.support_vectors_, model.support_vectors_), model.dual_coef_[0]
-    expected = (K @ np.abs(a)).max() / np.abs(K @ a + model.intercept_).max()
-    assert graph.condition(plain(model)) == pytest.approx(expected)
+    Z, a = model.support_vectors_, model.dual_coef_[0]
+    K, units = kernels.RBF(0.5)(Z, Z), 1 + 0.25 * np.square(Z - Z.mean(axis=0)).sum(axis=1)
+    expected = (K @ (units * np.abs(a))).max() / np.abs(K @ a + model.intercept_).max()
+    assert graph.condition(plain(model)) == pytest.approx(expected, rel=1e-5)
     assert graph.condition(plain(make_pipeline(StandardScaler(), model).fit(X, y))) > 1
 
 
