@@ -52,22 +52,27 @@ def _classifiers():
     yield "kmp kernels", kmp(9, dictionary=several), X, y
     yield "kmp log_loss", kmp(6, loss="log_loss"), X2, y2 == 1
     yield "kmp none", kmp(1, loss="log_loss", alpha=1e9), X2, y2
-    yield "moving", p.SparseKernelClassifier(7, random_state=0, max_iter=9), X, y
-    diagonal = p.SparseKernelClassifier(5, metric="diagonal", random_state=0, max_iter=9)
+    yield "moving", p.SparseKernelClassifier(7, random_state=0, max_iter=5), X, y
+    diagonal = p.SparseKernelClassifier(5, metric="diagonal", random_state=0, max_iter=5)
     yield "moving widths", diagonal, X, y
-    yield "moving metric", p.SparseKernelClassifier(5, metric=2, random_state=0, max_iter=9), X, y
-    yield "moving cv", p.SparseKernelClassifierCV(4, gammas=[0.01], random_state=0), X2, y2
-    yield "slmc", p.SparseLargeMarginClassifier(8, random_state=0, max_iter=9), X, y
-    yield "rs", p.ReducedSetClassifier(8), X, y
+    yield "moving metric", p.SparseKernelClassifier(5, metric=2, random_state=0, max_iter=5), X, y
+    yield (
+        "moving cv",
+        p.SparseKernelClassifierCV(4, gammas=[0.01], cv=2, max_iter=5, random_state=0),
+        X2,
+        y2,
+    )
+    yield "slmc", p.SparseLargeMarginClassifier(8, random_state=0, max_iter=3), X, y
+    yield "rs", p.ReducedSetClassifier(8, max_iter=5), X, y
     yield "rsvm", p.ReducedSupportVectorClassifier(8, random_state=0), X, y
     yield "rvm", p.RelevanceVectorClassifier(9), X, y
     yield "convex network", p.ConvexNetworkClassifier(n_components=20, random_state=0), X2, y2
     yield "centroid", p.KernelCentroidClassifier(), X, y
-    yield "compress pairs", p.CompressedClassifier(SVC(C=10), 9), X, words
-    yield "compress ties", p.CompressedClassifier(SVC(break_ties=True), 9), X, y
+    yield "compress pairs", p.CompressedClassifier(SVC(C=10), 9, max_iter=3), X, words
+    yield "compress ties", p.CompressedClassifier(SVC(break_ties=True), 9, max_iter=3), X, y
     ovo = SVC(decision_function_shape="ovo", kernel="poly", degree=2)
-    yield "compress ovo", p.CompressedClassifier(ovo, 9), X, y
-    yield "compress two", p.CompressedClassifier(SVC(), 6), X2, y2
+    yield "compress ovo", p.CompressedClassifier(ovo, 9, max_iter=3), X, y
+    yield "compress two", p.CompressedClassifier(SVC(), 6, max_iter=3), X2, y2
     yield "scaled", make_pipeline(StandardScaler(), kmp(8)), X, y
     steps = SimpleImputer(), MinMaxScaler(), PCA(3, whiten=True), MaxAbsScaler()
     yield "steps", make_pipeline(*steps, kmp(8, kernel="poly")), X, y
@@ -76,9 +81,12 @@ def _classifiers():
     nystroem = p.GreedyNystroem(n_components=12, random_state=0)
     yield "nystroem", make_pipeline(RobustScaler(), nystroem, LogisticRegression()), X, words
     behind = nystroem, StandardScaler(), RidgeClassifier()
-    yield "nystroem ridge", make_pipeline(StandardScaler(), *behind), X, y
+    yield "nystroem ridge", make_pipeline(StandardScaler(with_mean=False), *behind), X, y
+    X = np.where(np.random.default_rng(2).random(X.shape) < [0.2, 0.0, 0.0, 0.2, 0.0], np.nan, X)
+    told = SimpleImputer(strategy="median", add_indicator=True)
+    yield "told", make_pipeline(StandardScaler(), told, PCA(4), kmp(8)), X, y
     columns = make_column_transformer(
-        (make_pipeline(StandardScaler(), SimpleImputer()), [0, 2, 3]),
+        (make_pipeline(StandardScaler(), SimpleImputer(add_indicator=True)), [0, 2, 3]),
         (OneHotEncoder(), [1]),
         (MinMaxScaler(), [4]),
     )
@@ -93,14 +101,14 @@ def _others():
     yield "regressor", make_pipeline(StandardScaler(), kmr(12)), X, y
     yield "regressor table", kmr(12, kernel="laplacian"), X, Y
     yield "poisson", kmr(8, loss="poisson"), X, np.rint(y)
-    yield "moving regressor", p.SparseKernelRegressor(6, random_state=0, max_iter=9), X, y
-    yield "rvm regressor", p.RelevanceVectorRegressor(), X, y
-    yield "process", p.CompressedRegressor(GaussianProcessRegressor(alpha=0.1), 8), X, y
+    yield "moving regressor", p.SparseKernelRegressor(6, random_state=0, max_iter=5), X, y
+    yield "rvm regressor", p.RelevanceVectorRegressor(9), X, y
+    yield "process", p.CompressedRegressor(GaussianProcessRegressor(alpha=0.1), 8, max_iter=3), X, y
     target = TransformedTargetRegressor(kmr(10), transformer=StandardScaler())
     yield "target", target, X, y
     yield "nystroem numbers", make_pipeline(p.GreedyNystroem(n_components=9), Ridge()), X, Y
-    yield "novelty", p.SparseOneClass(8, random_state=0, max_iter=9), X, None
-    yield "one class", p.CompressedOutlierDetector(OneClassSVM(nu=0.2), 8), X, None
+    yield "novelty", p.SparseOneClass(8, random_state=0, max_iter=5), X, None
+    yield "one class", p.CompressedOutlierDetector(OneClassSVM(nu=0.2), 8, max_iter=3), X, None
     pca = p.SparseKernelPCA(6, center=True)
     yield "pca", make_pipeline(StandardScaler(), pca), X, None
     yield "features", p.GreedyNystroem(n_components=6), X, None
@@ -118,4 +126,4 @@ def fitted(name):
         warnings.simplefilter("ignore")
         model.fit(X) if y is None else model.fit(X, y)
     one, other = (X[rng.integers(len(X), size=1000)] for _ in range(2))
-    return model, one if name == "columns" else 0.5 * (one + other)
+    return model, one if name in ("columns", "told") else 0.5 * (one + other)

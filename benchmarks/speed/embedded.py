@@ -8,13 +8,15 @@ Python's one row is ``predict(X[:1])``, C's is ``pursuit.export.compiled(model).
 ONNX's a call of onnxruntime on one thread, of a graph in single precision.
 
 Sizes: program text of the header's functions with ``-Os``, constants included, for each compiler
-that is installed; cycles a row where ``simavr`` is.
+that is installed. Where ``avr-gcc`` and ``simavr`` are, an ATmega2560 of 16 MHz is simulated:
+cycles a row, and the largest difference of its outputs from Python's, read in units of 1e-4.
 
 Sets. digits: the last 797 rows are the test. USPS: its own parts, pixels over their deviation as a
 whole. letter: its own parts, standardised. churn: a generated table of numbers, words and missing
 cells, 4000 rows. numbers: Friedman's first function, 2000 rows. novelty: digits of one class.
 """
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -39,6 +41,7 @@ from pursuit import (
     save,
 )
 from pursuit.export import compiled, plain, to_c
+from pursuit.export.plain_model import outputs
 from pursuit.export.stored_model import DTYPES
 from pursuit.onnx import to_onnx
 
@@ -73,14 +76,14 @@ COMPILERS = {
 def run(report):
     """All sets, then sizes."""
     warnings.simplefilter("ignore")
-    rows, lost, models = [], [], {}
+    rows, lost, models, rows_of = [], [], {}, {}
     for name, model, X, y in sets():
-        models[name] = model
+        models[name], rows_of[name] = model, (X[1] if isinstance(X, tuple) else X)[0]
         compare(rows, lost, name, model, X, y)
     report.table(HEADER, rows)
     for name, points in lost:
         report.check(f"{name}: points lost by one byte a number", points, at_most=MOST_LOST)
-    sizes(report, models)
+    sizes(report, models, rows_of)
 
 
 # --- the sets -----------------------------------------------------------------------------------
@@ -233,20 +236,77 @@ def spent(call, times):
 # --- sizes for small machines -------------------------------------------------------------------
 
 
-def sizes(report, models):
+def sizes(report, models, rows_of):
     """Program text of each compiler that is there; cycles where a simulator is."""
     missing = [name for name, (cc, _, _) in COMPILERS.items() if shutil.which(cc) is None]
     there = {name: tools for name, tools in COMPILERS.items() if name not in missing}
     if missing:
         report.add(f"No compiler is installed for {', '.join(missing)}.")
+    simulator = ["AVR: cycles a row", "difference"] if shutil.which("simavr") else []
     rows = []
     for name, model in models.items():
         for dtype in DTYPES:
             with tempfile.TemporaryDirectory() as folder:
                 header = to_c(model, Path(folder) / "model.h", dtype)
                 cells = [text_bytes(folder, *tools) for tools in there.values()]
+                if simulator:
+                    cells += simulated(folder, plain(model), rows_of[name])
                 rows.append([name, dtype, header.n_bytes, header.stack_bytes, *cells])
-    report.table(["", "form", "constants", "stack", *there], rows, "Bytes, and of program text")
+    columns = ["", "form", "constants", "stack", *there, *simulator]
+    report.table(columns, rows, "Bytes, and of program text")
+
+
+AVR = """
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+#include <stdlib.h>
+#include "model.h"
+
+static float x[MODEL_FEATURES] = {@X@};
+static float f[MODEL_OUTPUTS];
+
+static void say(int32_t number) {
+    char digits[12], *c = digits;
+    for (ltoa(number, digits, 10); *c; c++) {
+        UDR0 = (uint8_t)*c;
+    }
+    UDR0 = '\\n';
+}
+
+int main(void) {
+    uint16_t t;
+    UCSR0B = 1 << TXEN0;
+    TCCR1B = 5; /* a count is 1024 cycles */
+    TCNT1 = 0;
+    model_outputs(x, f);
+    t = TCNT1;
+    say((int32_t)t * 1024);
+    for (t = 0; t < MODEL_OUTPUTS; t++) {
+        say((int32_t)(f[t] * 1e4f));
+    }
+    cli();
+    sleep_mode();
+    return 0;
+}
+"""
+
+
+def simulated(folder, record, row):
+    """Cycles of a row on a simulated ATmega2560, and the largest difference from Python's."""
+    row = row.astype(np.float32)
+    source = AVR.replace("@X@", ", ".join(f"{value!s}f" for value in row))
+    (Path(folder) / "avr.c").write_text(source)
+    command = ["avr-gcc", "-std=c99", "-Os", "-mmcu=atmega2560", "avr.c", "-o", "avr.elf", "-lm"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return "-", "-"
+    command = ["simavr", "-m", "atmega2560", "-f", "16000000", "avr.elf"]
+    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    said = re.sub(r"\x1b\[\d+m", "", told.stdout + told.stderr)
+    found = [int(number) for number in re.findall(r"^(-?\d+)\.$", said, re.MULTILINE)]
+    wanted = outputs(record, row[None].astype(float))[0]
+    return f"{found[0]:,}", f"{np.abs(np.array(found[1:]) / 1e4 - wanted).max():.1e}"
 
 
 def text_bytes(folder, cc, size, flags):

@@ -68,7 +68,10 @@ def test_names_of_features():
     assert plain(model).features == tuple(frame.columns)
     assert plain(model[-1]).features == ("x0", "x1", "x2", "x3", "x4")
     columns, _ = fitted("columns")
-    assert plain(columns).features == tuple(columns[0].get_feature_names_out())
+    names = columns[0].get_feature_names_out()
+    told = [name for name in names if "missingindicator" in name]
+    assert plain(columns).features == tuple(name for name in names if name not in told)
+    assert plain(columns).indicated == (0, 2) and len(told) == 2
 
 
 def test_missing_numbers_take_the_imputers_value():

@@ -141,8 +141,9 @@ def test_a_gaussian_is_one_product_and_one_exponential():
     assert operators.count("Unsqueeze") == 0
 
 
-def test_missing_numbers_take_the_values_of_the_imputer():
-    model, X = fitted("steps")
+@pytest.mark.parametrize("name", ["steps", "told"])
+def test_missing_numbers_take_the_values_of_the_imputer(name):
+    model, X = fitted(name)
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X).astype(np.float32)
     found = run(to_onnx(model), X=X)
     assert_equal_answers(found, answers(model, X.astype(np.float64)), 1e-5)

@@ -15,8 +15,14 @@ one product an output        `Linear`: sum_k a_k u'z_k = u'(sum_k a_k z_k)
 Whole numbers. A column of the vectors is zero_j + step_j c_kj with codes c of one byte or two
 (`pursuit.linalg.rounding`). Of differences the zero is an origin like any other, so that
 u - z = u - step c after the shift; of products u'z = u'zero + sum_j (u_j step_j) c_kj. The
-coefficients are codes with a zero and a step an output; those of one byte are rounded one after
-another so that the outputs at the vectors, and halfway between them, change least.
+coefficients are codes with a zero and a step an output. Of one byte they make good for what the
+rounding did: with K and K~ the kernel values at the vectors, and halfway between them, before and
+after the vectors were rounded, and H = K~'K~,
+
+    A <- A + (H + lambda mean(diag H) I)^-1 K~'(K A - K~ A),
+
+and are then rounded one after another, so that tr(D'H D) of their change D is small
+(`round_in_turn`); unless, in the end, this is further from the outputs there than A itself.
 """
 
 from __future__ import annotations
@@ -28,7 +34,15 @@ import numpy as np
 
 from pursuit import kernels
 from pursuit._typing import Array
-from pursuit.export.plain_model import Part, PlainModel, before, centred, mapped, with_origin
+from pursuit.export.plain_model import (
+    Part,
+    PlainModel,
+    before,
+    centred,
+    completed,
+    mapped,
+    with_origin,
+)
 from pursuit.kernels import unit_rows
 from pursuit.linalg.rounding import encode, round_in_turn
 
@@ -47,6 +61,8 @@ BYTES = {"float32": 4, "int16": 2, "int8": 1}
 DIFFERENCES = (kernels.RBF, kernels.Laplacian)
 COSINES = (kernels.Cosine, kernels.CosinePolynomial)
 PRODUCTS = (kernels.Polynomial, kernels.Sigmoid, *COSINES)
+# lambda.
+RIDGE = 0.01
 # A zero that no shift of the row reaches counts from this share of a step.
 UNREACHED = 1e-3
 
@@ -188,13 +204,13 @@ def _codes(part: Part, dtype: str) -> tuple[dict[str, Array], Part]:
     tables = {"vectors": found.codes, "steps": step}
     if zero.any():
         tables["zeros"] = zero
-    part = replace(part, vectors=zero.astype(np.float64) + step.astype(np.float64) * found.codes)
+    kept = replace(part, vectors=zero.astype(np.float64) + step.astype(np.float64) * found.codes)
     if isinstance(part.kernel, COSINES):
-        lengths = np.sqrt(np.square(part.vectors).sum(axis=1))
+        lengths = np.sqrt(np.square(kept.vectors).sum(axis=1))
         tables["lengths"] = _single(1.0 / np.where(lengths > 0.0, lengths, 1.0))
     if isinstance(part.kernel, kernels.Linear):
-        return tables, part
-    return _coded_coefficients(part, dtype, tables)
+        return tables, kept
+    return _coded_coefficients(part, kept, dtype, tables)
 
 
 def _at_zero(part: Part, zero: Array, step: Array) -> tuple[Part, Array]:
@@ -205,26 +221,32 @@ def _at_zero(part: Part, zero: Array, step: Array) -> tuple[Part, Array]:
 
 
 def _coded_coefficients(
-    part: Part, dtype: str, tables: dict[str, Array]
+    part: Part, kept: Part, dtype: str, tables: dict[str, Array]
 ) -> tuple[dict[str, Array], Part]:
-    """Codes of the coefficients, a zero and a step an output."""
-    B = part.coefficients
-    _single(B)
-    if dtype == "int8":
-        B = round_in_turn(B, _cost(part), dtype)
-    codes = encode(B, dtype)
+    """Codes of the coefficients of rounded vectors, a zero and a step an output."""
+    _single(part.coefficients)
+    A = _made_good(part, kept) if dtype == "int8" else part.coefficients
+    codes = encode(A, dtype)
     tables |= {
         "coefficients": codes.codes,
         "coefficient_zeros": codes.zero[0],
         "coefficient_steps": codes.step[0],
     }
-    return tables, replace(part, coefficients=codes.decoded())
+    return tables, replace(kept, coefficients=codes.decoded())
 
 
-def _cost(part: Part) -> Array:
-    """What a change D of the coefficients does to the outputs nearby: tr(D'H D)."""
-    values = part.kernel(_between(part.vectors), part.vectors)
-    return np.asarray(values.T @ values)
+def _made_good(part: Part, kept: Part) -> Array:
+    """Coefficients of rounded vectors whose outputs nearby, once rounded, are nearest to f."""
+    U, A = _between(part.vectors), part.coefficients
+    f, near = part.kernel(U, part.vectors) @ A, kept.kernel(U, kept.vectors)
+    H = near.T @ near
+    if not H.any():
+        return A
+    ridge = RIDGE * np.trace(H) / len(H) * np.eye(len(H))
+    better = A + np.linalg.solve(H + ridge, near.T @ (f - near @ A))
+    candidates = [A, round_in_turn(A, H, "int8"), round_in_turn(better, H, "int8")]
+    errors = [np.square(f - near @ encode(one).decoded()).sum() for one in candidates]
+    return candidates[int(np.argmin(errors))]
 
 
 def _between(rows: Array) -> Array:
@@ -240,7 +262,7 @@ def example_rows(model: PlainModel, n_rows: int) -> Array:
     few = _between(part.vectors[np.linspace(0, len(part.vectors) - 1, n_rows).astype(int)])
     kept = few[np.linspace(0, len(few) - 1, n_rows).astype(int)]
     rows = part.shift + np.array([before(part.map, u) for u in kept])
-    return np.asarray(rows.astype(np.float32).astype(np.float64))
+    return np.asarray(rows[:, : len(model.features)].astype(np.float32).astype(np.float64))
 
 
 def largest_outputs(stored: StoredModel, X: Array) -> Array:
@@ -248,6 +270,7 @@ def largest_outputs(stored: StoredModel, X: Array) -> Array:
 
     Of a coefficient of codes, zero + step c, both terms count.
     """
+    X = completed(stored.model, X)
     sizes = np.tile(np.abs(stored.model.intercept), (len(X), 1))
     for part, arrays in zip(stored.model.parts, stored.parts, strict=True):
         zero = arrays.tables.get("coefficient_zeros", 0.0)

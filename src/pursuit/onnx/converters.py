@@ -166,7 +166,8 @@ def _check_imputers(step: Any) -> None:
     indicator: Any = getattr(step, "indicator_", None)
     if indicator is not None and len(indicator.features_):
         raise ValueError(
-            f"to_onnx: {type(step).__name__}(add_indicator=True) has no form in ONNX; use False"
+            f"to_onnx: {type(step).__name__}(add_indicator=True) is not in skl2onnx; convert "
+            "pursuit.export.plain(model), whose inputs are the columns before they are scaled"
         )
 
 

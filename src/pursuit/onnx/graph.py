@@ -34,7 +34,6 @@ import numpy as np
 from pursuit import kernels
 from pursuit._typing import Array
 from pursuit.export.plain_model import Part, PlainModel, before, centred, mapped
-from pursuit.export.plain_model import outputs as plain_outputs
 
 __all__ = ["Writer", "codes", "condition", "numbers", "outputs", "probabilities", "scores"]
 
@@ -83,14 +82,25 @@ def outputs(g: Writer, model: PlainModel, x: str) -> str:
     if g.dtype == np.float32 and condition(model) > LARGEST_CONDITION:
         double = g.doubled()
         return g.cast(outputs(double, model, double.cast(x)))
-    if model.fill is not None:
-        x = g("Where", g("IsNaN", x), g.number(model.fill), x)
+    x = _completed(g, model, x)
     total = g.number(model.intercept[None, :])
     if not model.parts:  # a constant, as often as there are rows
-        return g("Add", g("MatMul", x, g.number(np.zeros((len(model.features), 1)))), total)
+        return g("Add", g("MatMul", x, g.number(np.zeros((model.n_columns, 1)))), total)
     for part in centred(model).parts:
         total = g("Add", g("MatMul", _kernel(g, part, x), g.number(part.coefficients)), total)
     return total
+
+
+def _completed(g: Writer, model: PlainModel, x: str) -> str:
+    """Rows without a missing number, and columns that tell where one was."""
+    if model.fill is None:
+        return x
+    missing = g("IsNaN", x)
+    filled = g("Where", missing, g.number(model.fill), x)
+    if not model.indicated:
+        return filled
+    told = g("Gather", g.cast(missing), g.integers(list(model.indicated)), axis=1)
+    return g("Concat", filled, told, axis=1)
 
 
 def condition(model: PlainModel) -> float:
@@ -101,11 +111,13 @@ def condition(model: PlainModel) -> float:
     """
     model = centred(model)
     rows = [part.shift + before(part.map, z) for part in model.parts for z in part.vectors]
-    X = np.reshape(rows, (-1, len(model.features)))
-    sizes, f = np.zeros((len(X), len(model.intercept))), plain_outputs(model, X)
+    X = np.reshape(rows, (-1, model.n_columns))
+    f = np.tile(model.intercept, (len(X), 1))
+    sizes = np.zeros_like(f)
     for part in model.parts:
-        weights = _units(part)[:, None] * np.abs(part.coefficients)
-        sizes += np.abs(part.kernel(mapped(part, X), part.vectors)) @ weights
+        K = part.kernel(mapped(part, X), part.vectors)
+        f += K @ part.coefficients
+        sizes += np.abs(K) @ (_units(part)[:, None] * np.abs(part.coefficients))
     return float(sizes.max(initial=0.0) / max(np.abs(f).max(initial=0.0), np.finfo(float).tiny))
 
 

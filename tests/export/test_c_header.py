@@ -6,14 +6,15 @@ import sys
 
 import numpy as np
 import pytest
-from c_program import CODED, ODD, WARNINGS, build, headers, needs_cc, run, source
+from c_program import CODED, ODD, WARNINGS, build, constants, headers, needs_cc, run, source
 from exported import CASES, blobs, fitted
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import pursuit as p
-from pursuit.export import plain, to_c
+from pursuit.export import plain, stored_model, to_c
+from pursuit.export.c_header import margins
 from pursuit.export.c_text import identifier
 from pursuit.export.plain_model import (
     class_codes,
@@ -23,7 +24,6 @@ from pursuit.export.plain_model import (
     predictions,
 )
 from pursuit.export.stored_model import largest_outputs, stored
-from pursuit.export.to_c import margins
 from pursuit.kernels import RBF, Laplacian
 
 RELATIVE = 1e-5
@@ -102,7 +102,7 @@ def test_codes_are_computed_as_they_are_stored(answered, found, dtype):
 @needs_cc
 def test_two_bytes_change_little(answered, found):
     for name in names("int16"):
-        if "poly" not in name and "cosine" not in name:
+        if "poly" not in name:
             outputs_of_two, outputs_of_four = (
                 answered[one][0][0] for one in (name, name.replace("int16", "float32"))
             )
@@ -118,11 +118,56 @@ def test_names_of_classes_arrive_as_they_are(answered):
 
 
 @needs_cc
+def test_ties_go_where_the_model_sends_them_and_nothing_overflows(answered):
+    classes = {name: set(answered[name][0][1].ravel()) for name in answered if "_" in name}
+    ties = {name: found for name, found in classes.items() if name.startswith("tie_")}
+    high = {"tie_votes": {2.0}, "tie_high": {1.0}}
+    assert ties == {name: high.get(name, {0.0}) for name in ties} and len(ties) == 5
+    for name in ("far_sigmoids", "far_softmax", "far_two"):
+        record = constants()[name]
+        wanted = class_probabilities(record, record.intercept[None])
+        assert_allclose(answered[name][0][3][:1], wanted, rtol=1e-5, atol=1e-30)
+
+
+@needs_cc
 def test_the_same_text_is_cpp(folder, found):
     (folder / "all.cpp").write_text(source(found))
     flags = [flag for flag in WARNINGS if flag != "-Wdouble-promotion"]
     command = ["c++", "-std=c++11", *flags, "-DPURSUIT_SELFTEST", "-DPURSUIT_NO_MAIN"]
     build(folder, [*command, "-fsyntax-only", "all.cpp"])
+
+
+AVR = """
+#include <stdint.h>
+#define PROGMEM __attribute__((section(".progmem")))
+static inline float pgm_read_float(const float *p) { return *p; }
+static inline uint8_t pgm_read_byte(const int8_t *p) { return (uint8_t)*p; }
+static inline uint16_t pgm_read_word(const int16_t *p) { return (uint16_t)*p; }
+"""
+
+
+@needs_cc
+def test_reads_from_flash_go_by_the_macros_of_avr(folder, found):
+    (folder / "avr").mkdir()
+    (folder / "avr" / "pgmspace.h").write_text(AVR)
+    (folder / "avr.c").write_text(source(found))
+    command = ["cc", "-std=c99", *WARNINGS, "-D__AVR__", "-I.", "-fsyntax-only", "avr.c"]
+    build(folder, [*command, "-DPURSUIT_SELFTEST", "-DPURSUIT_NO_MAIN"])
+    text = (folder / "kmp_poly_int16.h").read_text()
+    assert not re.search(r"\b(vectors|coefficients|steps|zeros|shift|map|lengths)\[", text)
+
+
+def test_an_array_too_large_for_avr_says_so(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 30))
+    model = p.KernelCentroidClassifier().fit(X, X[:, 0] > 0)
+    for dtype, large in (("float32", True), ("int8", False)):
+        to_c(model, tmp_path / "model.h", dtype)
+        assert ("#error" in (tmp_path / "model.h").read_text()) == large
+
+
+def test_a_change_worth_a_warning_is_said(tmp_path):
+    with pytest.warns(UserWarning, match="dtype='int8' changes an output by"):
+        to_c(fitted("kmp poly")[0], tmp_path / "model.h", "int8")
 
 
 @needs_cc
@@ -226,6 +271,18 @@ def test_equal_models_give_equal_bytes_also_elsewhere(tmp_path):
     assert texts["one"] == texts["other"] != texts["alone"]
     for name, text in texts.items():
         assert (tmp_path / f"{name}2.h").read_bytes() == text
+
+
+def test_coefficients_of_one_byte_make_good_for_the_vectors(monkeypatch):
+    for name in ("regressor", "scaled"):
+        model, X = fitted(name)
+        record, errors = plain(model), []
+        for _ in range(2):
+            change = outputs(stored(record, "int8").model, X) - outputs(record, X)
+            errors.append(float(np.square(change).mean()))
+            monkeypatch.setattr(stored_model, "_made_good", lambda part, kept: part.coefficients)
+        monkeypatch.undo()
+        assert errors[0] < 0.8 * errors[1]
 
 
 def test_record_and_model_give_one_text(tmp_path):

@@ -20,9 +20,9 @@ import numpy as np
 
 from pursuit._typing import Array
 from pursuit.export.c_functions import n_decisions
+from pursuit.export.c_header import c_header
 from pursuit.export.plain_model import PlainModel
 from pursuit.export.read_model import plain
-from pursuit.export.to_c import c_header
 
 __all__ = ["CompiledModel", "compiled"]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer
+from pursuit._warnings import warn
 from pursuit.export import c_templates as c
 from pursuit.export.c_functions import class_names, n_decisions, program, stack_bytes, tables
 from pursuit.export.c_templates import filled
@@ -25,6 +26,8 @@ __all__ = ["Header", "c_header", "to_c"]
 SELFTEST_ROWS = 16
 # Outputs of single precision are within this share of the sum of absolute terms.
 ROUNDING = 1e-5
+# A change of the outputs by whole numbers above this share of the largest is worth a warning.
+WORRYING = 0.2
 # The largest array that avr-gcc takes.
 LARGEST_AVR_ARRAY = 32767
 
@@ -103,17 +106,22 @@ def to_c(
         If the model cannot be exported, or takes more than `max_bytes`; the message says how many
         vectors would fit. Nothing is written then.
 
+    Warns
+    -----
+    UserWarning
+        If whole numbers change an output by more than a fifth of the largest.
+
     Examples
     --------
     >>> import tempfile, os
     >>> from sklearn.datasets import load_iris
     >>> from pursuit import KernelMatchingPursuitClassifier
     >>> from pursuit.export import to_c
-    >>> model = KernelMatchingPursuitClassifier(10).fit(*load_iris(return_X_y=True))
+    >>> model = KernelMatchingPursuitClassifier(8, alpha=0.1).fit(*load_iris(return_X_y=True))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     header = to_c(model, os.path.join(folder, "iris.h"), dtype="int8")
     >>> header.name, header.n_bytes
-    ('iris', 138)
+    ('iris', 124)
     """
     check_integer("max_bytes", max_bytes, optional=True)
     text, header = c_header(model, os.fspath(path), dtype, name)
@@ -162,6 +170,12 @@ def c_header(
         float(np.abs(after - before).max()),
         float(np.abs(before).max()),
     )
+    if dtype != "float32" and header.largest_change > WORRYING * header.largest_output:
+        warn(
+            f"dtype={dtype!r} changes an output by {header.largest_change:.2g}, where the largest "
+            f"is {header.largest_output:.2g}: take more bytes a number, or fit on scaled features "
+            "with coefficients that cancel less (a larger alpha, a smaller C)"
+        )
     return _text(header, record, kept, rows, after), header
 
 
@@ -196,8 +210,8 @@ def _about(header: Header, record: PlainModel, kept: StoredModel) -> Iterator[st
     """The first comment."""
     what = record.task.replace("_", " ")
     kinds = "; ".join(repr(part.kernel) for part in record.parts) or "a constant"
-    yield f"{header.name}: a {what} of {header.n_vectors} vectors, written by pursuit"
-    yield f"{version('pursuit')}. Functions of {kinds}."
+    yield f"{header.name}: {what} of {header.n_vectors} vectors, by pursuit {version('pursuit')}"
+    yield f"Kernel: {kinds}"
     yield ""
     yield f"Flash: {header.n_bytes} bytes of constants ({kept.dtype}), and the code."
     yield f"RAM: about {header.stack_bytes} bytes of stack in a call, none else."
