@@ -13,6 +13,8 @@ from pursuit import KernelMatchingPursuitClassifier
 from pursuit.export import PlainModel, plain, to_c
 from pursuit.export.c_functions import n_decisions
 from pursuit.export.c_text import identifier
+from pursuit.export.plain_model import Part
+from pursuit.kernels import Cosine
 
 WARNINGS = "-Wall -Wextra -Werror -pedantic -Wdouble-promotion -Wconversion".split()
 SANITIZERS = "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all".split()
@@ -87,6 +89,14 @@ def constants():
     }
 
 
+def wide():
+    """Cosines of long rows whose entries are alike, and rows."""
+    Z, X = 1.0 + 0.5 * np.random.default_rng(0).random((2, 9, 1200))
+    part = Part(Cosine(), np.zeros(1200), np.ones(1200), Z[:2], np.eye(2))
+    names = tuple(f"x{j}" for j in range(1200))
+    return PlainModel("transformer", (part,), np.zeros(2), names), X
+
+
 def headers(folder):
     """Write a header for every model; give their records and rows by their C names."""
     found = {}
@@ -102,7 +112,9 @@ def headers(folder):
     for name, record in {"odd": odd_names(), **constants()}.items():
         to_c(record, folder / f"{name}.h")
         found[name] = record, blobs()[0]
-    return found
+    record, X = wide()
+    to_c(record, folder / "wide.h")
+    return found | {"wide": (record, X)}
 
 
 def answers(record, name):
@@ -127,7 +139,7 @@ def source(found):
     """A program that answers for each model in turn, and tells its tests and names."""
     lines = ["#include <stdio.h>", "#include <stdlib.h>"]
     lines += [f'#include "{path}.h"' for path in sorted(found)]
-    lines.append("static float x[99], y[99];")
+    lines.append("static float x[1200], y[99];")
     get = "if (fread(x, sizeof(float), (size_t)n, stdin) != (size_t)n) { abort(); }"
     lines.append(f"static void get(int n) {{ {get} }}")
     lines.append("static void put(int n) { fwrite(y, sizeof(float), (size_t)n, stdout); }")

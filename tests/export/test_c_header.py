@@ -118,6 +118,11 @@ def test_names_of_classes_arrive_as_they_are(answered):
 
 
 @needs_cc
+def test_lengths_of_long_rows(answered, found):
+    compared(answered, found, "wide", "float32")
+
+
+@needs_cc
 def test_ties_go_where_the_model_sends_them_and_nothing_overflows(answered):
     classes = {name: set(answered[name][0][1].ravel()) for name in answered if "_" in name}
     ties = {name: found for name, found in classes.items() if name.startswith("tie_")}

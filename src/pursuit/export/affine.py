@@ -157,6 +157,9 @@ _READERS: dict[type, Callable[[Any, int], Affine]] = {
     FunctionTransformer: _function,
 }
 
+# Those whose outputs are sums over several features.
+MIXING = (PCA, TruncatedSVD, KernelMetric)
+
 
 def read_affine(step: Any, n_features: int) -> Affine:
     """What a fitted transformer does to rows.
@@ -201,8 +204,8 @@ def flat(step: Any) -> list[Any]:
 def read_columns(step: ColumnTransformer) -> tuple[Affine, tuple[str, ...]]:
     """What a fitted `ColumnTransformer` does to its own outputs before they were scaled.
 
-    The inputs are those of the last steps that are linear maps: numbers of a column as they are,
-    and what an encoder of categories or dates gives.
+    The inputs are those of the last steps that are scalers: numbers of a column as they are, and
+    what an encoder of categories or dates gives.
 
     Returns
     -------
@@ -234,17 +237,15 @@ def _moved(piece: Affine, start: int) -> Affine:
 
 
 def _scaled(part: Any, width: int) -> Affine:
-    """The linear maps at the end of the steps of one group of columns."""
+    """The scalers at the end of the steps of one group of columns."""
     steps = flat(part)
     first = len(steps)
-    while first and is_affine(steps[first - 1]):
+    while first and is_affine(steps[first - 1]) and not isinstance(steps[first - 1], MIXING):
         first -= 1
     added = sum(_n_added(one) for one in steps[first:])
     found = identity(width - added)
     for one in steps[first:]:
         found = then(found, read_affine(one, len(found.shift)))
-    if found.map.ndim != 1:
-        raise ValueError("export: only scalers may stand within a ColumnTransformer")
     return found
 
 
