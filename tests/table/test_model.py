@@ -85,6 +85,13 @@ def test_the_command_line_makes_the_same_model(model, tmp_path, monkeypatch):
     assert_array_equal(theirs.dual_coef_, mine.dual_coef_)
 
 
+@pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y", "%Y/%m/%d %H:%M"])
+def test_dates_learnt_as_such_are_read_from_text(model, written):
+    new = shop(40, seed=1).with_columns(pl.col("joined") + pl.duration(days=13))
+    text = new.with_columns(pl.col("joined").cast(pl.Datetime).dt.strftime(written))
+    assert_array_equal(model.predict_proba(text), model.predict_proba(new))
+
+
 def test_columns_in_any_order_unknown_ones_and_missing_ones(model):
     new = shop(12, seed=2)
     shuffled = new.select(reversed(new.columns))
@@ -156,6 +163,9 @@ def test_targets_may_be_given_beside_the_frame(model):
     for target in (table["buys"], table["buys"].to_numpy(), in_pandas(table)["buys"]):
         given = TableModel(8, **QUICK).fit(table.drop("buys"), target)
         assert_array_equal(given.predict_proba(table.drop("buys")), model.predict_proba(table))
+    labels = np.where(table["buys"].to_numpy() == "yes", "NA", "null")  # words as good as others
+    given = TableModel(3, **QUICK).fit(table.drop("buys"), labels)
+    assert given.classes_.tolist() == ["NA", "null"]
     with pytest.raises(ValueError, match="target has 3 entries, but there are 90 rows"):
         TableModel().fit(table, [1, 2, 3])
     with pytest.raises(ValueError, match="there is a column 'buys' already"):
