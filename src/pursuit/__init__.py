@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from pursuit import bounds, dictionary, displays, export, kernels, losses, model_file
+from pursuit import onnx as onnx  # not in __all__: * must not hide the package of that name
 from pursuit.convex_network.convex_network import ConvexNetworkClassifier
 from pursuit.decomposition.kernel_cca import SparseKernelCCA
 from pursuit.decomposition.kernel_pca import SparseKernelPCA
