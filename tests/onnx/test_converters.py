@@ -221,7 +221,7 @@ def test_without_the_extra_a_line_says_how_to_install_it(monkeypatch):
 CLASSIFIERS = {
     "kmp": p.KernelMatchingPursuitClassifier(6),
     "moving": p.SparseKernelClassifier(4, random_state=0),
-    "slmc": p.SparseLargeMarginClassifier(5, random_state=0),
+    "slmc": p.SparseLargeMarginClassifier(3, random_state=0),
     "reduced set": p.ReducedSetClassifier(6),
     "rsvm": p.ReducedSupportVectorClassifier(6, random_state=0),
     "rvm": p.RelevanceVectorClassifier(6),
@@ -230,7 +230,7 @@ CLASSIFIERS = {
     "hulls": p.ConvexKNeighborsClassifier(5),
     "densities": p.DensityClassifier(p.ParzenDensity(bandwidth=0.3)),
     "centroid": p.KernelCentroidClassifier(),
-    "svc": p.CompressedClassifier(SVC(), 6),
+    "svc": p.CompressedClassifier(SVC(kernel="linear"), 6),
 }
 
 
