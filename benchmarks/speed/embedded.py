@@ -1,10 +1,11 @@
-"""Models outside Python: C with float32, two bytes and one byte a number, beside the model itself.
+"""Models outside Python: C with float32, two bytes and one byte a number, and ONNX.
 
 The same fitted model each time: predictions of the test rows (10 000, repeated where there are
 fewer), one row at a time and all at once. Bytes: of the constant arrays of the C header, and for
 Python of the file that `pursuit.save` writes, where it takes the model. Differences: of decision
 values, predictions or scores, over the largest of the model's. Microseconds: processor time a row;
-Python's one row is ``predict(X[:1])``, C's is ``pursuit.export.compiled(model).predict_one(x)``.
+Python's one row is ``predict(X[:1])``, C's is ``pursuit.export.compiled(model).predict_one(x)``,
+ONNX's a call of onnxruntime on one thread, of a graph in single precision.
 
 Sizes: program text of the header's functions with ``-Os``, constants included, for each compiler
 that is installed. Where ``avr-gcc`` and ``simavr`` are, an ATmega2560 of 16 MHz is simulated:
@@ -24,6 +25,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, make_friedman1
 from sklearn.impute import SimpleImputer
@@ -41,6 +43,7 @@ from pursuit import (
 from pursuit.export import compiled, plain, to_c
 from pursuit.export.plain_model import outputs
 from pursuit.export.stored_model import DTYPES
+from pursuit.onnx import to_onnx
 
 HEADER = [
     "",
@@ -139,16 +142,52 @@ def compare(rows, lost, name, model, X, y):
         )
         for dtype in DTYPES:
             n_bytes = to_c(model, Path(folder) / "model.h", dtype).n_bytes
-            fast = compiled(model, dtype)
-            found = fast.predict(encoded)
-            change = np.abs(numbers(fast, encoded) - values).max() / np.abs(values).max()
-            row = encoded[0].astype(np.float32)
-            one, many = timed(fast.predict, lambda f=fast, x=row: f.predict_one(x), encoded)
-            differ = "-" if found.dtype.kind == "f" else str(int((found != answers).sum()))
-            cells = [f"{n_bytes:,}", differ, f"{change:.1e}", f"{score(found, y):.2f}", one, many]
+            found, cells = outside(compiled(model, dtype), n_bytes, encoded, answers, values, y)
             rows.append([name, f"C {dtype}", *cells])
+        graph = Graph(model)
+        rows.append([name, "ONNX", *outside(graph, graph.n_bytes, encoded, answers, values, y)[1]])
         if name in ("digits", "USPS", "letter"):
             lost.append((name, expected - score(found, y)))
+
+
+def outside(fast, n_bytes, encoded, answers, values, y):
+    """Answers of a model outside Python, and the cells of its line."""
+    found = fast.predict(encoded)
+    change = np.abs(numbers(fast, encoded) - values).max() / np.abs(values).max()
+    row = encoded[0].astype(np.float32)
+    one, many = timed(fast.predict, lambda: fast.predict_one(row), encoded)
+    differ = "-" if found.dtype.kind == "f" else str(int((found != answers).sum()))
+    return found, [f"{n_bytes:,}", differ, f"{change:.1e}", f"{score(found, y):.2f}", one, many]
+
+
+class Graph:
+    """A model as ONNX, with the methods of what `compiled` gives."""
+
+    def __init__(self, model):
+        record = plain(model)
+        content = to_onnx(record, raw_scores=True).SerializeToString()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self.n_bytes = len(content)
+        self._run = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"]).run
+        self._one_output = len(record.intercept) == 1
+        if record.task == "classifier":
+            self.classes_ = record.classes
+        elif record.task == "outlier_detector":
+            self.offset_ = record.offset
+
+    def predict(self, X):
+        """Labels or numbers."""
+        return self._run(None, {"X": np.asarray(X, dtype=np.float32)})[0].reshape(len(X))
+
+    def predict_one(self, x):
+        """Of one row."""
+        return self._run(None, {"X": x[None]})[0]
+
+    def decision_function(self, X):
+        """The last column of one output, else all."""
+        values = self._run(None, {"X": np.asarray(X, dtype=np.float32)})[1]
+        return values[:, -1] if self._one_output else values
 
 
 def numbers(model, X):

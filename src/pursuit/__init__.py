@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     )
     from pursuit.svm.reduced_set import ReducedSetClassifier, ReducedSupportVectorClassifier
     from pursuit.svm.sparse_large_margin import SparseLargeMarginClassifier
+    from pursuit.table.model import TableModel
 
     __version__: str
 
@@ -109,6 +110,7 @@ __all__ = [
     "SparseLargeMarginClassifier",
     "SparseOneClass",
     "SupportDisplay",
+    "TableModel",
     "VectorImageDisplay",
     "bounds",
     "compress",
@@ -166,6 +168,7 @@ _HOMES = {
     ),
     "svm.reduced_set": ("ReducedSetClassifier", "ReducedSupportVectorClassifier"),
     "svm.sparse_large_margin": ("SparseLargeMarginClassifier",),
+    "table.model": ("TableModel",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
