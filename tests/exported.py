@@ -53,6 +53,11 @@ def _classifiers():
     yield "kmp kernels", kmp(9, dictionary=several), X, y
     yield "kmp log_loss", kmp(6, loss="log_loss"), X2, y2 == 1
     yield "kmp none", kmp(1, loss="log_loss", alpha=1e9), X2, y2
+    widths = np.array([0.01, 0.02, 0.005, 0.01, 0.001])
+    yield "kmp widths", kmp(6, gamma=widths), X, y
+    yield "kmp laplacian widths", kmp(6, kernel="laplacian", gamma=widths), X, y
+    yield "kmp mahalanobis", kmp(6, kernel=kernels.Mahalanobis(np.diag(widths) + 1e-4)), X, y
+    yield "online", p.OnlineKernelClassifier(7), X, y
     yield "moving", p.SparseKernelClassifier(7, random_state=0, max_iter=5), X, y
     diagonal = p.SparseKernelClassifier(5, metric="diagonal", random_state=0, max_iter=5)
     yield "moving widths", diagonal, X, y

@@ -133,7 +133,7 @@ def test_ties_and_zeros_go_where_the_model_sends_them():
     two, X = fitted("compress two")
     record = plain(two)
     zero = np.zeros((1, 1))
-    assert predictions(record, zero)[0] == two._predicted(zero)[0] == two.classes_[1]
+    assert predictions(record, zero)[0] == two._answers().prediction(zero)[0] == two.classes_[1]
     assert predictions(replace(record, zero_is_positive=False), zero)[0] == two.classes_[0]
     inlier, _ = fitted("novelty")
     outlier, _ = fitted("one class")

@@ -41,6 +41,7 @@ from pursuit.decomposition._landmarks import LandmarkTransformer
 from pursuit.expansion.basis_functions import Atoms, MixedAtoms
 from pursuit.export.affine import Affine, flat, identity, read_affine, read_columns, then
 from pursuit.export.plain_model import Part, PlainModel
+from pursuit.geometry.linear_maps import image
 from pursuit.losses import Poisson
 from pursuit.moving_vectors.one_class import SparseOneClass
 from pursuit.moving_vectors.projected import ProjectedAtoms
@@ -58,6 +59,7 @@ KERNELS = (
     kernels.Sigmoid,
     kernels.Cosine,
     kernels.CosinePolynomial,
+    kernels.Mahalanobis,
 )
 LINEAR_CLASSIFIERS = (LogisticRegression, RidgeClassifier, RidgeClassifierCV, SGDClassifier)
 LINEAR_REGRESSORS = (LinearRegression, Ridge, RidgeCV, Lasso, LassoCV, ElasticNet, ElasticNetCV)
@@ -202,7 +204,11 @@ def _parts(atoms: Any, coefficients: Array, way: Affine) -> list[Part]:
     if isinstance(atoms, ProjectedAtoms):
         scale = np.asarray(atoms.scale, dtype=np.float64)
         way = then(way, Affine(np.zeros(len(scale)), scale))
-    return [Part(atoms.kernel, way.shift, way.map, _dense(atoms.centres), coefficients)]
+    kernel, inner = atoms.kernel.split()
+    centres = _dense(atoms.centres)
+    if inner is not None:  # one width a feature, or a matrix
+        way, centres = then(way, Affine(np.zeros(len(inner)), inner)), image(centres, inner)
+    return [Part(kernel, way.shift, way.map, centres, coefficients)]
 
 
 def _dense(table: Any) -> Array:
