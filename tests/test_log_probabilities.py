@@ -14,7 +14,7 @@ from pursuit.expansion.probabilities import log_probabilities, probabilities
 SMALL = {"n_components": 6, "random_state": 0, "max_iter": 20, "tol": 1e-2}
 CLASSES = [
     value
-    for value in map(pursuit.__dict__.get, pursuit.__all__)
+    for value in (getattr(pursuit, name) for name in pursuit.__all__)
     if isinstance(value, type) and hasattr(value, "predict_proba") and is_classifier(value())
 ]
 

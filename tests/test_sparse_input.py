@@ -16,7 +16,7 @@ from pursuit._validation import summed
 
 ESTIMATORS = [
     value
-    for value in map(pursuit.__dict__.get, pursuit.__all__)
+    for value in (getattr(pursuit, name) for name in pursuit.__all__)
     if inspect.isclass(value) and issubclass(value, BaseEstimator)
 ]
 SPARSE = [estimator for estimator in ESTIMATORS if get_tags(estimator()).input_tags.sparse]

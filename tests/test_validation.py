@@ -6,6 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from pursuit import _validation as parameters
 from pursuit._validation import (
@@ -16,6 +18,7 @@ from pursuit._validation import (
     check_weights,
     class_codes,
     class_weights,
+    read_data,
     signed_targets,
 )
 
@@ -112,3 +115,54 @@ def test_a_classifier_needs_two_classes():
     check_several_classes(np.array(["ant", "bee"]))
     with pytest.raises(ValueError, match="one class only .ant.; .*at least 2 classes"):
         check_several_classes(np.array(["ant"]))
+
+
+class Fitted(BaseEstimator):
+    """Fitted on two features."""
+
+    n_features_in_ = 2
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([[1.0, 2.0]]),
+        np.array([[1.0, 2.0]], dtype=np.float32),
+        np.asfortranarray(np.ones((3, 2)))[:, ::-1],
+    ],
+)
+def test_plain_queries_are_read_as_scikit_learn_reads_them(X, monkeypatch):
+    expected = validate_data(Fitted(), X, reset=False, dtype=[np.float64, np.float32])
+    monkeypatch.setattr(parameters, "validate_data", None)  # the short way does not call it
+    found = read_data(Fitted(), X, reset=False, accept_sparse="csr")
+    assert found is X and expected is X
+
+
+def test_single_precision_too_short_for_squares_is_widened_on_the_short_way():
+    X = np.array([[1e30, 1.0]], dtype=np.float32)
+    assert read_data(Fitted(), X, reset=False, accept_sparse="csr").dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "X, message",
+    [
+        (np.array([[np.nan, 1.0]]), "contains NaN"),
+        (np.array([[1.0, -np.inf]]), "contains infinity"),
+        (np.array([[1.0, np.inf]], dtype=np.float32), "contains infinity"),
+        (np.ones((1, 3)), "X has 3 features, but Fitted is expecting 2 features"),
+        (np.ones(2), "Expected 2D array, got 1D array instead"),
+        (np.ones((0, 2)), "Found array with 0 sample"),
+    ],
+)
+def test_all_other_queries_get_their_errors(X, message):
+    with pytest.raises(ValueError, match=message):
+        read_data(Fitted(), X, reset=False, accept_sparse="csr")
+
+
+def test_missing_names_are_told_and_whole_numbers_converted():
+    named = Fitted()
+    named.feature_names_in_ = np.array(["a", "b"], dtype=object)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        read_data(named, np.ones((1, 2)), reset=False, accept_sparse="csr")
+    X = read_data(Fitted(), [[1, 2]], reset=False, accept_sparse="csr")
+    assert X.dtype == np.float64

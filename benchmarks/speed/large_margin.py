@@ -25,9 +25,9 @@ from benchmarks.report import percent
 from benchmarks.timing import Clock, seconds
 from pursuit import SparseLargeMarginClassifier, datasets
 from pursuit.kernels import RBF
+from pursuit.optimize import variable_projection
 from pursuit.optimize.svm import solve_margin
 from pursuit.optimize.svm_on_vectors import features, whitened
-from pursuit.svm import sparse_large_margin
 
 USPS = {"gamma": 1 / 128, "C": 10.0}
 # Parameters, and the goal in seconds.
@@ -70,8 +70,8 @@ def model_parts(model, X, y, n_rounds):
     for _ in range(n_rounds):
         solve, slope = Clock(), Clock()
         with (
-            patched("solve_on_vectors", solve),
-            patched("energy", slope),
+            patched("_hinge", solve),
+            patched("_outer_slopes", slope),
         ):
             times.append(seconds(lambda: model.fit(X, y))[0])
         machines.append(solve.seconds)
@@ -83,12 +83,12 @@ def model_parts(model, X, y, n_rounds):
 
 def patched(name, clock):
     """The function of the module with a clock around it."""
-    function = getattr(sparse_large_margin, name)
+    function = getattr(variable_projection, name)
 
     def timed(*arguments, **options):
         return clock.around(lambda: function(*arguments, **options))()
 
-    return mock.patch.object(sparse_large_margin, name, timed)
+    return mock.patch.object(variable_projection, name, timed)
 
 
 def usps():

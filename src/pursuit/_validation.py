@@ -30,6 +30,7 @@ __all__ = [
     "class_codes",
     "class_numbers",
     "class_weights",
+    "finite_numbers",
     "fits_single",
     "in_range",
     "read_data",
@@ -40,6 +41,8 @@ __all__ = [
 
 # Rows keep these types; others are converted to float64.
 FLOATS = [np.float64, np.float32]
+# How a fitted estimator reads its queries.
+QUERY = {"reset": False, "accept_sparse": "csr"}
 # Between these absolute values squares, and sums of many of them, stay within double precision.
 LARGEST, SMALLEST = 1e152, 1e-152
 # Single precision holds the squares of values between these alone.
@@ -92,6 +95,8 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
     ValueError
         If scikit-learn refuses the data, or a fit's squares overflow or vanish (see `in_range`).
     """
+    if len(data) == 1 and options == QUERY and _is_plain(estimator, data[0]):
+        return in_range(data[0], name, fits=False)
     options = {"dtype": FLOATS} | options
     fits = options.get("reset", True)
     with called(name), np.errstate(invalid="ignore"):  # inf - inf, where inf is looked for
@@ -99,6 +104,24 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
     if isinstance(checked, tuple):
         return in_range(summed(checked[0], name), name, fits=fits), *checked[1:]
     return in_range(summed(checked, name), name, fits=fits)
+
+
+def _is_plain(estimator: Any, X: Any) -> bool:
+    """Whether `validate_data` would find nothing wrong with a query, and return it as it is."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in FLOATS
+        and X.ndim == 2
+        and X.size > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+        and _largest(X) < np.inf  # neither infinite nor NaN
+    )
+
+
+def _largest(values: Array) -> float:
+    """Largest absolute value; NaN if any is NaN."""
+    return max(float(values.max()), -float(values.min()))
 
 
 @contextmanager
@@ -126,7 +149,9 @@ def in_range(X: Any, name: str, *, fits: bool) -> Any:
     values = X.data if sparse.issparse(X) else np.asarray(X)
     if values.dtype.kind != "f" or not values.size:
         return X
-    largest = max(float(values.max()), -float(values.min()))
+    if not fits and values.dtype == np.float64:
+        return X
+    largest = _largest(values)
     if fits:
         _check_squares(largest, name)
     if values.dtype == np.float32 and not fits_single(largest):
@@ -195,6 +220,19 @@ def check_real(
         least = f" {'above' if above else 'of at least'} {minimum:g}" if minimum > -np.inf else ""
         most = "" if below == np.inf else f" and below {below:g}"
         raise ValueError(f"{name} must be a finite number{least}{most}, got {value!r}")
+
+
+def finite_numbers(name: str, given: Any, n_axes: int) -> Array:
+    """A copy in float64, read-only, of that many axes and not empty; one error unless finite."""
+    try:
+        numbers = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers, got {given!r}") from None
+    if numbers.ndim != n_axes or not numbers.size or not np.isfinite(numbers).all():
+        shape = "(n_features,)" if n_axes == 1 else "(n_features, .)"
+        raise ValueError(f"{name} must be an array {shape} of finite numbers, got {given!r}")
+    numbers.flags.writeable = False
+    return numbers
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:

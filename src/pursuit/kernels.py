@@ -11,11 +11,23 @@ name                 K(x, z)                                     class
 ``cosine``           x'z / (|x| |z|)                             `Cosine`
 `cosine_polynomial`  (x'z / (|x| |z|) + coef0)^degree            `CosinePolynomial`
 ``chi2``             exp(-gamma sum (x - z)^2 / (x + z))         `ChiSquared`
+a value alone        exp(-(x - z)' M (x - z))                    `Mahalanobis`
 ``precomputed``      column z of the given matrix                `Precomputed`
 a callable           function(X, Z)                              `FunctionKernel`
 ===================  ==========================================  =====================
 
-The cosine polynomial is equation 19 of Kovacs and Kocsor, "Convex networks" (2006).
+The cosine polynomial is equation 19 of Kovacs and Kocsor, "Convex networks" (2006); one width a
+feature and a whole matrix are the diagonal and the full Gaussian of section 5.1 of Vincent,
+"Modeles a noyaux a structure locale" (2003).
+
+One width a feature. The gamma of the rbf, the laplacian and chi2 may hold a number for each
+feature, which then stands inside the sum: exp(-sum_j gamma_j (x_j - z_j)^2). Such a kernel is one
+of gamma 1 in other coordinates,
+
+    K(x, z) = K_1(A'x, A'z),
+
+A = diag(gamma)^(1/2) for the rbf, diag(gamma) for the laplacian and chi2, and M = A A' for
+`Mahalanobis`. `Kernel.split` gives K_1 and A: whatever is fast for one gamma is fast there.
 
 A kernel is used in two steps: ``prepare(Z)`` computes once what depends on the centres only
 (norms, a common shift), ``evaluate(X, prepared)`` gives the matrix for a block of rows;
@@ -35,6 +47,7 @@ kernel               dK(z, x)/dz
 linear               x
 polynomial           degree gamma (gamma z'x + coef0)^(degree - 1) x
 rbf                  -2 gamma (z - x) K(z, x)
+Mahalanobis          -2 M (z - x) K(z, x)
 laplacian            -gamma sign(z - x) K(z, x), 0 for a coordinate where z and x are equal
 sigmoid              gamma (1 - K(z, x)^2) x
 cosine               (x / |x| - c z / |z|) / |z|, 0 where a vector is zero
@@ -45,8 +58,8 @@ cosine polynomial    degree (c + coef0)^(degree - 1) dc/dz
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy import sparse
@@ -55,8 +68,9 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from pursuit._typing import Array
-from pursuit._validation import check_real, summed
+from pursuit._validation import check_real, finite_numbers, fits_single, summed
 from pursuit.geometry.distances import Centres, inner, shifted_centres, squared_distances
+from pursuit.geometry.linear_maps import full_rank, image, root_of
 
 __all__ = [
     "RBF",
@@ -67,21 +81,28 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "Mahalanobis",
     "Polynomial",
     "Precomputed",
     "Sigmoid",
     "check_square",
     "check_values",
     "exp_decay",
+    "feature_gammas",
+    "is_gaussian",
     "is_precomputed",
     "kernel_name",
     "resolve_kernel",
     "scale_gamma",
+    "several",
+    "split",
 ]
 
 SMALLEST_VALUE = 1e-30
 # Rows at a time whose K(x, x) are read from a small matrix.
 DIAGONAL_ROWS = 64
+# Kernels whose gamma may hold a number for each feature.
+PER_FEATURE = ("rbf", "laplacian", "chi2")
 
 
 class Kernel:
@@ -106,6 +127,18 @@ class Kernel:
             part = X[start : start + DIAGONAL_ROWS].astype(np.float64)
             values[start : start + DIAGONAL_ROWS] = np.diagonal(self(part, part))
         return values
+
+    def split(self) -> tuple[Kernel, Array | None]:
+        """K_1 and A with K(x, z) = K_1(A'x, A'z); the kernel itself and None where there is none.
+
+        Returns
+        -------
+        kernel : Kernel
+            With one gamma at most.
+        map : ndarray of shape (n_features,) or (n_features, rank), or None
+            Of full column rank; its diagonal if it is one.
+        """
+        return self, None
 
     def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
         """Sum_j A[i, j] dK(z_i, x_j)/dz_i, (n_centres, n_features) in float64.
@@ -158,23 +191,64 @@ class Polynomial(Kernel):
         return self.gamma * _weighted_sums(A * slopes, X)
 
 
-@dataclass(frozen=True)
-class RBF(Kernel):
-    """K(x, z) = exp(-gamma |x - z|^2), the Gaussian kernel."""
+class _WithArrays(Kernel):
+    """A value that may hold arrays: equal to another one if all numbers are."""
 
-    gamma: float = 1.0
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields are equal."""
+        return type(self) is type(other) and all(
+            np.array_equal(getattr(self, each.name), getattr(other, each.name))
+            for each in fields(self)  # type: ignore[arg-type]
+        )
 
-    def prepare(self, Z: Any) -> Centres:
-        """Shifted centres and their squared norms."""
-        return shifted_centres(Z)
+    def __hash__(self) -> int:
+        """That of the class and the numbers."""
+        values = (getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+        given = (np.asarray(value, dtype=np.float64) for value in values if value is not None)
+        return hash((type(self), *(value.tobytes() for value in given)))
 
-    def evaluate(self, X: Any, centres: Centres) -> Array:
-        """Gaussian of the distances."""
-        return exp_decay(squared_distances(X, centres), self.gamma)
+    def __repr__(self) -> str:
+        """The constructor's arguments; of many numbers the first and the last."""
+        with np.printoptions(threshold=8):
+            given = ((each.name, getattr(self, each.name)) for each in fields(self))  # type: ignore[arg-type]
+            arguments = [f"{name}={value!r}" for name, value in given if value is not None]
+        return f"{type(self).__name__}({', '.join(arguments)})"
+
+
+class _OfDistances(_WithArrays):
+    """A kernel of a distance, whose gamma is a number, or one for each feature."""
+
+    gamma: float | Array
+
+    def __post_init__(self) -> None:
+        """Own the numbers of the features."""
+        if several(self.gamma):
+            object.__setattr__(self, "gamma", feature_gammas(self.gamma))
+
+    @property
+    def _rate(self) -> float:
+        """The gamma of K_1."""
+        return float(self.split()[0].gamma)  # type: ignore[attr-defined]
+
+    def _seen(self, X: Any) -> Any:
+        """Rows as K_1 sees them."""
+        return split(self, X)[1]
 
     def diagonal(self, X: Any) -> Array:
         """All ones."""
         return np.ones(X.shape[0])
+
+
+class _Gaussian(_OfDistances):
+    """What `RBF` and `Mahalanobis` share."""
+
+    def prepare(self, Z: Any) -> Centres:
+        """Shifted centres and their squared norms."""
+        return shifted_centres(self._seen(Z))
+
+    def evaluate(self, X: Any, centres: Centres) -> Array:
+        """Gaussian of the distances."""
+        return exp_decay(squared_distances(self._seen(X), centres), self._rate)
 
     def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
         """Differences z - x weighted by the kernel, from a common origin near the centres."""
@@ -184,45 +258,127 @@ class RBF(Kernel):
         else:
             origin = Z.mean(axis=0)
             differences = pulls.sum(axis=1)[:, None] * (Z - origin) - pulls @ (X - origin)
-        return np.asarray(-2.0 * self.gamma * differences)
+        return np.asarray(-2.0 * self._stretched(differences))
+
+    def _stretched(self, differences: Array) -> Array:
+        """M (z - x) of each row."""
+        return np.asarray(self.gamma * differences)
 
 
-@dataclass(frozen=True)
-class Laplacian(Kernel):
-    """K(x, z) = exp(-gamma |x - z|_1)."""
+@dataclass(frozen=True, eq=False, repr=False)
+class RBF(_Gaussian):
+    """K(x, z) = exp(-gamma |x - z|^2), or exp(-sum_j gamma_j (x_j - z_j)^2): the Gaussian kernel.
 
-    gamma: float = 1.0
+    Parameters
+    ----------
+    gamma : float or array-like of shape (n_features,), default=1.0
+        One number, or one for each feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.kernels import RBF
+    >>> RBF([1.0, 0.0625])(np.array([[0.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 4.0]])).round(3)
+    array([[0.368, 0.368]])
+    """
+
+    gamma: float | Array = 1.0
+
+    def split(self) -> tuple[Kernel, Array | None]:
+        """The Gaussian of gamma 1, of rows times the roots of gamma."""
+        return (RBF(1.0), np.sqrt(self.gamma)) if np.ndim(self.gamma) else (self, None)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mahalanobis(_Gaussian):
+    """K(x, z) = exp(-(x - z)' M (x - z)), the Gaussian kernel with a matrix.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_features, n_features), default=None
+        M: symmetric and positive semidefinite, not zero.
+    factor : array-like of shape (n_features, rank), default=None
+        A, where M = A A' is given in this form; then without `matrix`.
+
+    Notes
+    -----
+    The inverse of twice a covariance as `matrix` gives the full Gaussian of section 5.1 of Vincent,
+    "Modeles a noyaux a structure locale" (2003), without its constant. CSR rows are multiplied by
+    the factor, which makes them dense, of its rank; those of a diagonal matrix stay CSR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.kernels import Mahalanobis
+    >>> kernel = Mahalanobis([[1.0, 0.5], [0.5, 1.0]])
+    >>> kernel(np.array([[0.0, 0.0]]), np.array([[1.0, 1.0], [1.0, -1.0]])).round(3)
+    array([[0.05 , 0.368]])
+    """
+
+    matrix: Any = None
+    factor: Any = None
+
+    def __post_init__(self) -> None:
+        """Own the numbers, and factorise the matrix."""
+        if (self.matrix is None) == (self.factor is None):
+            raise ValueError("Mahalanobis takes a matrix or a factor, one of the two")
+        name = "matrix" if self.factor is None else "factor"
+        given = finite_numbers(name, getattr(self, name), 2)
+        root = root_of(given) if name == "matrix" else full_rank(given)
+        if not root.any():
+            raise ValueError(f"{name} must not be zero")
+        object.__setattr__(self, name, given)
+        object.__setattr__(self, "_root", root)
+
+    def split(self) -> tuple[Kernel, Array | None]:
+        """The Gaussian of gamma 1, and the factor."""
+        return RBF(1.0), self._root  # type: ignore[attr-defined]
+
+    def _stretched(self, differences: Array) -> Array:
+        """M (z - x) of each row."""
+        root = self._root  # type: ignore[attr-defined]
+        return np.asarray(image(image(differences, root), root.T))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Laplacian(_OfDistances):
+    """K(x, z) = exp(-gamma |x - z|_1), or exp(-sum_j gamma_j |x_j - z_j|)."""
+
+    gamma: float | Array = 1.0
+
+    def split(self) -> tuple[Kernel, Array | None]:
+        """The Laplacian of gamma 1, of rows times gamma."""
+        return (Laplacian(1.0), np.asarray(self.gamma)) if np.ndim(self.gamma) else (self, None)
 
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Exponential of the city-block distances."""
-        return exp_decay(_city_block(X, Z), self.gamma)
-
-    def diagonal(self, X: Any) -> Array:
-        """All ones."""
-        return np.ones(X.shape[0])
+        return exp_decay(_city_block(self._seen(X), self._seen(Z)), self._rate)
 
     def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
         """Signs of z - x weighted by the kernel, one centre at a time."""
         pulls = A * self(X, Z).T
         sums = [_signs(z, X, pull) for z, pull in zip(Z, pulls, strict=True)]
-        return -self.gamma * np.array(sums).reshape(Z.shape)
+        return np.asarray(-self.gamma * np.array(sums).reshape(Z.shape))
 
 
-@dataclass(frozen=True)
-class ChiSquared(Kernel):
-    """K(x, z) = exp(-gamma sum_j (x_j - z_j)^2 / (x_j + z_j)), for histograms; x, z >= 0."""
+@dataclass(frozen=True, eq=False, repr=False)
+class ChiSquared(_OfDistances):
+    """K(x, z) = exp(-gamma sum_j (x_j - z_j)^2 / (x_j + z_j)), for histograms; x, z >= 0.
 
-    gamma: float = 1.0
+    With one gamma a feature, exp(-sum_j gamma_j (x_j - z_j)^2 / (x_j + z_j)).
+    """
+
+    gamma: float | Array = 1.0
+
+    def split(self) -> tuple[Kernel, Array | None]:
+        """That of gamma 1, of rows times gamma."""
+        return (ChiSquared(1.0), np.asarray(self.gamma)) if np.ndim(self.gamma) else (self, None)
 
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Exponential of the chi-squared distances; 0 / 0 counts as 0."""
         if sparse.issparse(X) or sparse.issparse(Z):
             raise ValueError("kernel='chi2' needs dense rows")
-        return exp_decay(-additive_chi2_kernel(X, Z), self.gamma)
-
-    def diagonal(self, X: Any) -> Array:
-        """All ones."""
-        return np.ones(X.shape[0])
+        return exp_decay(-additive_chi2_kernel(self._seen(X), self._seen(Z)), self._rate)
 
 
 @dataclass(frozen=True)
@@ -321,6 +477,17 @@ class FunctionKernel(Kernel):
         return check_values(self, values)
 
 
+def split(kernel: Kernel, X: Any) -> tuple[Kernel, Any]:
+    """K_1 and the rows A'x, for which it gives what the kernel gives for X."""
+    plain, A = kernel.split()
+    return (plain, X) if A is None else (plain, _image(X, A, kernel))
+
+
+def is_gaussian(kernel: Any) -> TypeGuard[RBF]:
+    """Whether a kernel is the Gaussian of one gamma."""
+    return isinstance(kernel, RBF) and not np.ndim(kernel.gamma)
+
+
 def kernel_name(kernel: Kernel) -> str:
     """What a kernel is called; for a user's function, its name."""
     if not isinstance(kernel, FunctionKernel):
@@ -369,6 +536,42 @@ def _times(X: Any, numbers: Array, operation: Callable[[Array, Array], Array]) -
 def _at_least_as_wide(X: Any, Z: Any) -> Any:
     """Rows in a floating type that loses nothing beside that of the centres."""
     return X.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+
+
+def several(gamma: Any) -> bool:
+    """Whether gamma is a list of numbers, or meant as one."""
+    return hasattr(gamma, "__len__") and not isinstance(gamma, str)
+
+
+def feature_gammas(gamma: Any, n_features: int | None = None) -> Array:
+    """One gamma for each feature, in an array that stays as it is.
+
+    Raises
+    ------
+    ValueError
+        If they are not positive finite numbers, or not as many as there are features.
+    """
+    numbers = finite_numbers("gamma", gamma, 1)
+    if not (numbers > 0.0).all():
+        place = int(np.flatnonzero(~(numbers > 0.0))[0])
+        raise ValueError(f"gamma must be positive, got {numbers[place]} for feature {place}")
+    _check_width(len(numbers), n_features, "gamma")
+    return numbers
+
+
+def _check_width(width: int, n_features: int | None, what: str) -> None:
+    """Raise unless there is something for each feature."""
+    if n_features not in (None, width):
+        raise ValueError(f"{what} is for {width} features, but the rows have {n_features}")
+
+
+def _image(X: Any, A: Array, kernel: Kernel) -> Any:
+    """Rows through the map of a kernel, in single precision where both are."""
+    what = "kernel: Mahalanobis" if isinstance(kernel, Mahalanobis) else "gamma"
+    _check_width(len(A), X.shape[1], what)
+    size = np.abs(A[A != 0.0])
+    short = X.dtype == np.float32 and fits_single(size.max()) and fits_single(size.min())
+    return image(X, A.astype(np.float32) if short else A)
 
 
 def _city_block(X: Any, Z: Any) -> Array:
@@ -478,14 +681,19 @@ def scale_gamma(X: Any, sample_weight: Array | None = None) -> float:
     return 1.0 / spread if spread > 1.0 / np.finfo(float).max else 1.0
 
 
-def _resolve_gamma(gamma: float | str, X: Any, sample_weight: Array | None) -> float:
-    """A number for ``"scale"``, ``"auto"`` or a positive number."""
-    if isinstance(gamma, str):
-        if gamma == "scale":
-            return scale_gamma(X, sample_weight)
-        if gamma == "auto":
-            return 1.0 / int(X.shape[1])
-        raise ValueError(f"gamma must be 'scale', 'auto' or a positive number, got {gamma!r}")
+def _resolve_gamma(gamma: Any, X: Any, sample_weight: Array | None, kernel: str) -> float | Array:
+    """A number for ``"scale"``, ``"auto"`` or a positive number; one a feature where they count."""
+    if several(gamma) and kernel in PER_FEATURE:
+        return feature_gammas(gamma, X.shape[1])
+    if isinstance(gamma, str) and gamma == "scale":
+        return scale_gamma(X, sample_weight)
+    if isinstance(gamma, str) and gamma == "auto":
+        return 1.0 / int(X.shape[1])
+    if isinstance(gamma, str) or several(gamma):
+        raise ValueError(
+            f"gamma must be 'scale', 'auto' or a positive number for kernel={kernel!r} "
+            f"({', '.join(PER_FEATURE)} also take one for each feature), got {gamma!r}"
+        )
     check_real("gamma", gamma, above=True)
     return float(gamma)
 
@@ -500,7 +708,7 @@ def resolve_kernel(
     X: Any,
     sample_weight: Array | None = None,
     *,
-    gamma: float | str = "scale",
+    gamma: Any = "scale",
     degree: float = 3,
     coef0: float = 1,
     kernel_params: Mapping[str, Any] | None = None,
@@ -518,7 +726,8 @@ def resolve_kernel(
     sample_weight : ndarray of shape (n_samples,), optional
         Weights of the rows, for ``gamma="scale"``.
     gamma, degree, coef0 : float
-        Parameters of the named kernels.
+        Parameters of the named kernels; `gamma` also as a name or, for the rbf, the laplacian and
+        chi2, as an array of shape (n_features,).
     kernel_params : mapping, optional
         Keyword arguments of a callable.
 
@@ -549,8 +758,8 @@ def resolve_kernel(
     check_real("degree", degree)
     check_real("coef0", coef0, -np.inf)
 
-    def width() -> float:
-        return _resolve_gamma(gamma, X, sample_weight)
+    def width() -> Any:
+        return _resolve_gamma(gamma, X, sample_weight, kernel)
 
     named: dict[str, Callable[[], Kernel]] = {
         "linear": Linear,

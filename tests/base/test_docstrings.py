@@ -19,7 +19,7 @@ ESTIMATORS = [
 
 PUBLIC = [
     value
-    for value in map(pursuit.__dict__.get, pursuit.__all__)
+    for value in (getattr(pursuit, name) for name in pursuit.__all__)
     if inspect.isclass(value) and issubclass(value, BaseEstimator)
 ]
 

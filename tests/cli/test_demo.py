@@ -11,7 +11,7 @@ from matplotlib.image import imread
 import pursuit
 from pursuit.cli import app as cli
 from pursuit.cli import demo
-from pursuit.cli import model_selection as table_fit
+from pursuit.table import model_selection as table_fit
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +43,9 @@ def test_all_rows_of_matching_pursuit_are_cuts_of_the_written_model(tmp_path):
     assert (tmp_path / "out" / "digits.pursuit").stat().st_size == ours[-1].n_bytes
     assert f"{ours[-1].n_bytes:,} bytes" in lines[0]
     assert len(model.predict(X)) == 5
-    assert sorted(os.listdir(tmp_path / "out")) == ["digits.pursuit", "path.png", "vectors.png"]
-    for picture in ("path.png", "vectors.png"):
+    pictures = ["path.png", "relevances.png", "vectors.png"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["digits.pursuit", *pictures]
+    for picture in pictures:
         assert imread(tmp_path / "out" / picture).std() > 0.05
     moved = [row for row in rows if row.name == "moved vectors"]
     assert [row.n_vectors for row in moved] == [5, 20, 60]
@@ -78,7 +79,8 @@ def test_without_matplotlib_there_is_no_picture(tmp_path, monkeypatch):
         raise ImportError("matplotlib")
 
     monkeypatch.setattr(demo, "BUDGETS", (5,))
-    for display in (demo.PursuitPathDisplay, demo.VectorImageDisplay):
+    for name in ("PursuitPathDisplay", "VectorImageDisplay", "FeatureRelevanceDisplay"):
+        display = getattr(demo, name)
         monkeypatch.setattr(display, "from_estimator", missing)
     _, lines = demo.run(tmp_path / "out", lambda items, label: items)
     assert "no picture: it needs pip install 'pursuit[plot]'" in lines

@@ -7,7 +7,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
-from pursuit import Frontier, FrontierDisplay, SparseKernelClassifier, SparseKernelRegressor
+from pursuit import (
+    Frontier,
+    FrontierDisplay,
+    SparseKernelClassifier,
+    SparseKernelClassifierCV,
+    SparseKernelRegressor,
+)
 
 matplotlib.use("Agg")
 
@@ -69,6 +75,18 @@ def test_from_an_estimator(data):
     assert_array_equal(display.n_components, [6, 3])
     fitted = model.fit(X[:60], y[:60])
     assert_allclose(display.errors[0], 1 - fitted.score(X[60:], y[60:]))
+
+
+def test_the_frontier_of_a_search_is_drawn_as_it_is(data, path):
+    search = SparseKernelClassifierCV()
+    search.frontier_ = path
+    svc = SVC().fit(*data)
+    display = FrontierDisplay.from_estimator(search, *data, models={"SVC": svc})
+    assert_array_equal(display.errors, 1 - path.scores)
+    assert_allclose(display.dots_["SVC"].get_ydata(), [1 - svc.score(*data)])
+    assert_array_equal(FrontierDisplay.from_estimator(search).pareto, [1, 2, 3])
+    with pytest.raises(ValueError, match="sizes, scoring and max_iter do not go with"):
+        FrontierDisplay.from_estimator(search, sizes=[2])
 
 
 @pytest.mark.parametrize(

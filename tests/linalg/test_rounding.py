@@ -54,3 +54,15 @@ def test_coefficients_in_turn_change_the_outputs_less(precision):
 
 def test_independent_columns_are_rounded_as_they_are():
     assert_allclose(round_in_turn(B, np.eye(30), "int8"), rounded(B, "int8"), rtol=1e-6, atol=1e-6)
+
+
+def test_two_bytes_have_65534_steps(rng):
+    matrix = rng.normal(size=(50, 3)) * [1e-3, 1.0, 1e6] + [0.0, 5.0, -1e6]
+    codes = encode(matrix, "int16")
+    assert codes.codes.dtype == np.int16
+    assert_array_equal(codes.codes.min(axis=0), -32767)
+    assert_array_equal(codes.codes.max(axis=0), 32767)
+    ranges = np.ptp(matrix, axis=0)
+    error = np.abs(codes.decoded() - matrix).max(axis=0)
+    assert (error <= ranges / 65534 / 2 + 1e-6 * np.abs(matrix).max(axis=0)).all()
+    assert (error > ranges / 65534 / 3).all()

@@ -20,6 +20,7 @@ from pursuit import (
     SparseKernelClassifierCV,
     SparseKernelRegressor,
     SparseKernelRegressorCV,
+    frontier,
 )
 from pursuit.kernels import scale_gamma
 from pursuit.moving_vectors.cross_validation import outwards
@@ -29,6 +30,7 @@ ROWS = np.random.default_rng(1).permutation(len(IRIS))[:60]
 X, Y = IRIS[ROWS], np.array(["b", "a", "c"])[SPECIES[ROWS]]
 GROUPS = np.arange(60) // 4
 GRID = {"gammas": [0.1, 0.4, 1.6], "Cs": [1.0, 10.0, 100.0]}
+RULES = ("min", "one_se")
 OPTIONS = {"max_iter": 6, "search_iter": 2, "random_state": 0}
 
 
@@ -120,7 +122,7 @@ def test_the_grid_of_the_defaults():
 
 
 def test_one_standard_error_takes_a_smaller_price():
-    y = np.sin(X[:, 0]) + 0.2 * np.random.default_rng(0).normal(size=60)
+    y = np.sin(X[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=60)
     least = SparseKernelRegressorCV(4, **GRID, **OPTIONS).fit(X, y)
     model = clone(least).set_params(rule="one_se").fit(X, y)
     scores = table(model)
@@ -155,6 +157,19 @@ def test_metrics_are_compared():
     assert alone.metric_.shape == (4, 4)
     moved = SparseKernelClassifierCV(4, learn_gamma=True, cv=2, Cs=[1.0], **OPTIONS).fit(X, Y)
     assert_allclose(moved.cv_results_["param_gamma"], [scale_gamma(X, np.ones(60))])
+
+
+def test_a_metric_goes_on_from_that_of_the_neighbour():
+    rounds = []
+
+    def score(model, rows, labels):
+        rounds.append(len(model.metric_losses_))
+        return 1.0
+
+    options = {**OPTIONS, "max_iter": 2, "metric": "diagonal", "gammas": [0.2], "cv": 2}
+    model = SparseKernelClassifierCV(3, Cs=[1.0, 10.0], scoring=score, **options).fit(X, Y)
+    assert rounds == [4, 2] * 2
+    assert len(model.metric_losses_) == 4
 
 
 def test_the_search_starts_in_the_middle():
@@ -270,3 +285,77 @@ def test_fewer_rows_in_a_fold_than_vectors_are_no_news():
 def test_bad_parameters_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         search(**options).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def sized():
+    return search(gammas=[0.4], Cs=[10.0], sizes=[4, 2, 1]).fit(X, Y)
+
+
+def paths_of_folds():
+    """The winner of each fold, brought down on its training rows and scored on its test rows."""
+    seeds = check_random_state(0).randint(2**31 - 1, size=3)
+    options = {"gamma": 0.4, "C": 10.0, "max_iter": 6}
+    for (train, test), seed in zip(StratifiedKFold(3).split(X, Y), seeds.tolist(), strict=True):
+        plain = SparseKernelClassifier(4, random_state=seed, **options)
+        held = {"X_val": X[test], "y_val": Y[test]}
+        yield frontier(plain, X[train], Y[train], [4, 2, 1], max_iter=2, **held).scores
+
+
+def test_the_folds_choose_the_number_of_vectors(sized):
+    scores = np.array(list(paths_of_folds())).mean(axis=0)
+    path = sized.frontier_
+    assert_allclose(path.scores, scores, rtol=1e-12)
+    assert_array_equal(path.n_components, [4, 2, 1])
+    best = len(scores) - 1 - int(scores[::-1].argmax())
+    assert sized.n_components_ == sized.best_params_["n_components"] == path.n_components[best]
+    assert sized.best_score_ == scores.max() and sized.n_components == 4
+    options = {"gamma": 0.4, "C": 10.0, "max_iter": 6, "random_state": 0}
+    whole = frontier(SparseKernelClassifier(4, **options), X, Y, [4, 2, 1], max_iter=2)
+    for ours, theirs in zip(path.models, whole.models, strict=True):
+        assert_array_equal(ours.support_vectors_, theirs.support_vectors_)
+    assert_array_equal(sized.predict_proba(X), path.models[best].predict_proba(X))
+
+
+def test_one_standard_error_takes_fewer_vectors():
+    y = X[:, 0] ** 2 + 0.5 * np.random.default_rng(0).normal(size=60)
+    options = {"gammas": [0.4], "Cs": [10.0], "sizes": "auto", **OPTIONS}
+    least, fewest = (SparseKernelRegressorCV(8, rule=r, **options).fit(X, y) for r in RULES)
+    scores = least.frontier_.scores
+    assert least.frontier_.n_components.tolist() == [8, 6, 4, 3, 2, 1]
+    assert_array_equal(fewest.frontier_.scores, scores)
+    assert least.best_score_ == scores.max()
+    assert fewest.n_components_ < least.n_components_
+    assert fewest.best_score_ == scores[fewest.frontier_.n_components == fewest.n_components_]
+
+
+def test_a_fold_may_have_fewer_rows_than_vectors():
+    model = search(gammas=[0.4], Cs=[1.0], cv=2, sizes=[10, 3]).set_params(n_components=10)
+    model.fit(X[:12], Y[:12])
+    assert_array_equal(model.frontier_.n_components, [10, 3])
+
+
+def test_a_frontier_is_saved_where_smaller_models_are(sized, tmp_path):
+    for staged in (False, True):
+        pursuit.save(sized, tmp_path / "model", staged=staged)
+        loaded = pursuit.load(tmp_path / "model")
+        assert_array_equal(loaded.decision_function(X), sized.decision_function(X))
+        assert (loaded.frontier_ is not None) == staged
+    assert_array_equal(loaded.frontier_.scores, sized.frontier_.scores)
+    assert_array_equal(
+        loaded.frontier_.models[-1].predict(X), sized.frontier_.models[-1].predict(X)
+    )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ("all", "sizes must be one of"),
+        ([5, 2], "sizes: the model has 4 vectors, fewer than 5"),
+        ([0], "sizes must be an integer of at least 1"),
+        ([], "sizes"),
+    ],
+)
+def test_sizes_out_of_range_are_named(sizes, message):
+    with pytest.raises(ValueError, match=message):
+        search(sizes=sizes).fit(X, Y)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
@@ -107,6 +108,17 @@ def test_metrics_are_saved_and_loaded(metric, tmp_path):
     assert_allclose(model.feature_relevances_.sum(), 1.0)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("metric", [None, "diagonal", "full", 2])
+def test_relevances_are_mean_squared_slopes_of_the_outputs(metric, kernel):
+    wide, weights = np.hstack([X, np.ones((90, 1))]), np.arange(1.0, 91.0)
+    model = SparseKernelClassifier(5, metric=metric, kernel=kernel, max_iter=3, random_state=0)
+    outputs, h = model.fit(wide, Y, weights).decision_function, 1e-6
+    slopes = [(outputs(wide + h * e) - outputs(wide - h * e)) / (2 * h) for e in np.eye(5)]
+    shares = np.array([weights @ (slope**2).sum(axis=1) for slope in slopes]) * wide.var(axis=0)
+    assert_allclose(model.feature_relevances_, shares / shares.sum(), rtol=1e-5, atol=1e-9)
+
+
 @pytest.mark.parametrize("metric", ["diagonal", "full"])
 def test_a_metric_finds_the_feature_that_matters(metric, rng):
     rows = rng.normal(size=(400, 5))
@@ -117,6 +129,20 @@ def test_a_metric_finds_the_feature_that_matters(metric, rng):
     assert model.feature_relevances_.argmax() == 2
     assert model.score(rows[300:], y[300:]) > plain.score(rows[300:], y[300:])
     assert model.metric_losses_.argmin() > 0
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+def test_a_learned_metric_goes_on_from_that_of_a_model(metric, rng):
+    rows = rng.normal(size=(150, 4))
+    y = np.sin(3.0 * rows[:, 2])
+    options = {"metric": metric, "max_iter": 5, "random_state": 0}
+    first = SparseKernelRegressor(8, **options).fit(rows, y)
+    model = SparseKernelRegressor(8, init=first, **options).fit(rows, y)
+    assert len(model.metric_losses_) == 2
+    assert model.metric_losses_[0] < 0.5 * first.metric_losses_[0]
+    for other in ({"diagonal": "full", "full": "diagonal"}[metric], 2):
+        start = clone(first).set_params(metric=other).fit(rows, y)
+        assert len(SparseKernelRegressor(8, init=start, **options).fit(rows, y).metric_losses_) == 4
 
 
 def test_gamma_moves(fitted):

@@ -78,6 +78,14 @@ def test_slopes_under_every_loss(name):
     assert max(slope_errors(problem(*LOSSES[name]), Place(KERNEL, Z))) < 2e-6
 
 
+@pytest.mark.parametrize("loss", [Hinge(), losses.SquaredHinge()], ids=["hinge", "squared"])
+def test_slopes_where_few_rows_pull(loss):
+    given = problem(np.where(X[:, :1] > CENTRE[0], 1.0, -1.0), loss)
+    given = given._replace(weights=10.0 * WEIGHTS)
+    assert energy(given, Place(KERNEL, Z)).G.any(axis=1).mean() < 0.5
+    assert max(slope_errors(given, Place(KERNEL, Z))) < 1e-6
+
+
 @pytest.mark.parametrize(
     "kernel", [Laplacian(0.4), Polynomial(0.3, 3, 1.0), CosinePolynomial(3, 1.0)], ids=str
 )
@@ -197,6 +205,18 @@ def test_the_energy_never_rises(free):
     assert descent.values[-1] < 0.95 * descent.values[0]
     assert (descent.best.place.A is A) != free.A
     assert (descent.best.place.kernel == KERNEL) != free.gamma
+
+
+def test_the_first_way_is_measured_by_the_coefficients():
+    given, place = problem(), Place(KERNEL, Z)
+    start = energy(given, place)
+    lengths = np.linalg.norm(start.coefficients.B, axis=1)
+    unit = 0.7 * np.sqrt(np.sqrt(np.mean(lengths**2)) / lengths)
+    assert unit.max() < 0.7 * 0.1**-0.25
+    first = descend(given, place, 0.7, max_iter=1, tol=0.0).best.place.Z
+    ratio = (Z - first) / (unit[:, None] ** 2 * start.Z)
+    assert_allclose(ratio, ratio[0, 0], rtol=1e-6)
+    assert ratio[0, 0] > 0
 
 
 def test_a_watch_may_end_the_descent():

@@ -113,6 +113,8 @@ def test_kernel_ridge_regression(settings, n_targets, rows):
         ConstantKernel(3.0) * RBF(2.0) + WhiteKernel(0.2),
         WhiteKernel(0.2) + RBF(2.0),
         ConstantKernel(2.0) * (ConstantKernel(0.5) * RBF(2.0)),
+        RBF([1.0, 2.0, 3.0]) * ConstantKernel(3.0),
+        ConstantKernel(3.0) * RBF([1.0, 2.0, 3.0]) + WhiteKernel(0.2),
     ],
 )
 @pytest.mark.parametrize("normalize_y", [False, True])
@@ -131,7 +133,6 @@ def test_the_mean_of_a_gaussian_process(kernel, normalize_y, n_targets, rows):
     "kernel",
     [
         Matern(),
-        RBF([1.0, 2.0, 3.0]),
         RBF(1.0) * RBF(2.0),
         RBF(1.0) + RBF(2.0),
         ConstantKernel(2.0),

@@ -62,10 +62,39 @@ def test_the_vectors_are_at_least_as_good_as_those_of_the_plain_statement(seed):
     expected = reference.sparse_large_margin(gaussian, Z, X, y, 4.0 * weights)
     lowest = reference.machine_on_vectors(gaussian, expected, X, y, 4.0 * weights).objective
     found = sparse_large_margin(RBF(0.8), Z, Samples(X, y[:, None], weights), 4.0, tol=1e-8)
-    assert found.solution.objective < found.objectives[0] * 0.999
-    assert found.solution.objective <= lowest * (1 + 1e-3)
-    check = reference.machine_on_vectors(gaussian, found.Z, X, y, 4.0 * weights)
-    assert_allclose(found.solution.objective, check.objective, rtol=1e-5)
+    assert found.best.value < found.values[0] * 0.999
+    assert found.best.value <= lowest * (1 + 1e-3)
+    check = reference.machine_on_vectors(gaussian, found.best.place.Z, X, y, 4.0 * weights)
+    assert_allclose(found.best.value, check.objective, rtol=1e-5)
+
+
+MOONS, IRIS = make_moons(80, noise=0.3, random_state=1), load_iris(return_X_y=True)
+IRIS = StandardScaler().fit_transform(IRIS[0]), IRIS[1]
+SHARED, P_SHARED = {"multi_class": "shared"}, (P.X, P.labels, P.weights)
+# W at the end (max_iter=500, tol=1e-10, random_state=0) and after 5 iterations at commit 7a96a54,
+# whose machine had an energy and a descent of its own.
+RECORDED = [
+    ((*MOONS, None), 1, {"C": 5.0, "gamma": 0.7}, 167.800908228, 168.035221855),
+    ((*MOONS, None), 2, {"C": 5.0, "gamma": 0.7}, 131.033289162, 150.419846595),
+    (
+        (P.X, P.labels, P.weights),
+        2,
+        {"C": 3.0, "gamma": 0.3, **SHARED},
+        320.534923148,
+        324.034259641,
+    ),
+    ((*IRIS, None), 2, {"gamma": 0.3, **SHARED}, 95.8446950175, 97.3194493741),
+    ((*IRIS, None), 6, {"gamma": 0.3}, 84.6680504473, 87.6403629517),
+]
+
+
+@pytest.mark.parametrize(("data", "n", "options", "lowest", "fifth"), RECORDED)
+def test_the_engine_comes_to_where_the_descent_of_its_own_came(data, n, options, lowest, fifth):
+    """1e-6 in W at the end, or lower."""
+    options = {"max_iter": 500, "tol": 1e-10, "random_state": 0, **options}
+    model = SparseLargeMarginClassifier(n, **options).fit(*data)
+    assert model.objective_ <= lowest * (1 + 1e-6)
+    assert_allclose(model.objective_path_[5], fifth, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", FITTED)

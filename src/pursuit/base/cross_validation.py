@@ -22,7 +22,7 @@ from sklearn.utils import column_or_1d
 
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_real, check_weights, class_codes
-from pursuit.kernels import scale_gamma
+from pursuit.kernels import feature_gammas, scale_gamma, several
 
 __all__ = [
     "CrossValidated",
@@ -31,12 +31,14 @@ __all__ = [
     "Split",
     "best_candidate",
     "check_rule",
+    "chosen_place",
     "gamma_grid",
     "index_splits",
     "listed",
     "resolve_scorer",
     "search_results",
     "simplest",
+    "width_order",
 ]
 
 # Trial gammas, as multiples of gamma="scale".
@@ -72,12 +74,12 @@ def gamma_grid(
 
     Parameters
     ----------
-    gammas : sequence of float, float or None
-        What the user asks for. None: multiples of ``gamma="scale"``, or `gamma` alone where that
-        is a number or the kernel has none.
+    gammas : sequence of float or array, float or None
+        What the user asks for; an array holds a number for each feature. None: multiples of
+        ``gamma="scale"``, or `gamma` alone where that is given or the kernel has none.
     kernel : str, Kernel or callable
         The kernel argument of the estimator.
-    gamma : float or str
+    gamma : float, array or str
         The gamma argument of the estimator.
     samples : Samples
         The training rows.
@@ -91,16 +93,32 @@ def gamma_grid(
     """
     varies = isinstance(kernel, str) and kernel in _KERNELS_WITH_GAMMA
     if gammas is None:
-        if not varies or gamma != "scale":
+        if not varies or not isinstance(gamma, str) or gamma != "scale":
             return [gamma]
         scale = _scale(samples)
         return [scale * factor for factor in factors]
     if not varies:
         raise ValueError(f"gammas has no meaning for kernel={kernel!r}")
     grid = listed("gammas", gammas)
-    for value in grid:
-        check_real("gammas", value, above=True)
-    return [float(value) for value in grid]
+    return [_checked_gamma(value, samples.X.shape[1]) for value in grid]
+
+
+def _checked_gamma(value: Any, n_features: int) -> Any:
+    """One number of a grid, or numbers for the features."""
+    if several(value):
+        return feature_gammas(value, n_features)
+    check_real("gammas", value, above=True)
+    return float(value)
+
+
+def chosen_place(gammas: Any, gamma: Any) -> int:
+    """Where among the gammas tried the chosen one is."""
+    return next(i for i, tried in enumerate(gammas) if np.array_equal(tried, gamma))
+
+
+def width_order(gamma: Any) -> float:
+    """What gammas are ordered by: the mean over the features; a name comes first."""
+    return 0.0 if isinstance(gamma, str) else float(np.mean(gamma))
 
 
 def _scale(samples: Samples) -> float:

@@ -37,10 +37,11 @@ kernel : str, Kernel, callable or mapping, default="rbf"
     classifier also a mapping of each label to one of these: the kernel of functions centred
     on rows of that class.""",
     "gamma": """
-gamma : {"scale", "auto"} or float, default="scale"
+gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
     Coefficient of the rbf, laplacian, polynomial and sigmoid kernels. ``"scale"`` is
     1 / (n_features * Var(X)) over the weighted rows, ``"auto"`` is 1 / n_features.""",
     "degree": """
+    An array holds one for each feature: rbf, laplacian, chi2.
 degree : float, default=3
     Degree of the polynomial and cosine polynomial kernels.""",
     "coef0": """
@@ -129,7 +130,7 @@ route : {"auto", "gram", "direct"}, default="auto"
     the rows of it that are needed. Both give the same model to rounding; ``"auto"`` takes
     the cheaper one that fits in scikit-learn's ``working_memory``.""",
     "gammas": """
-gammas : sequence of float, default=None
+gammas : sequence of float or array, default=None
     Values of `gamma` to try. None: seven multiples of ``"scale"`` from 1/256 to 16, or
     `gamma` alone where that is not ``"scale"`` or the kernel has none.""",
     "cv": """
@@ -245,10 +246,11 @@ def with_shared_sections(cls: Class) -> Class:
 
 ENTRIES = {
     "gamma": """
-gamma : {"scale", "auto"} or float, default="scale"
+gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
     Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. ``"scale"`` is
     1 / (n_features * Var(X)) over the weighted samples, ``"auto"`` is 1 / n_features.""",
     "degree": """
+    An array holds one for each feature: rbf, laplacian, chi2.
 degree : float, default=3
     Degree of the polynomial and cosine polynomial kernels.""",
     "coef0": """

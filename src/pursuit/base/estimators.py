@@ -29,12 +29,8 @@ from pursuit._validation import (
 )
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.leave_one_out import left_out_outputs
-from pursuit.expansion.probabilities import (
-    fit_temperature,
-    log_probabilities,
-    predicted_classes,
-    probabilities,
-)
+from pursuit.expansion.predictor import Answers, Classes, Numbers, Predictor, squeeze_binary
+from pursuit.expansion.probabilities import fit_temperature, log_probabilities, probabilities
 from pursuit.kernels import Kernel, Precomputed, is_precomputed, resolve_kernel
 
 __all__ = [
@@ -92,6 +88,32 @@ class ExpansionEstimator(BaseEstimator):
         """Outputs of the expansion on checked rows, (n_rows, n_outputs)."""
         rows = self._validated(X)
         return self.expansion_(rows)
+
+    def _answers(self) -> Answers:
+        """What the outputs mean."""
+        raise NotImplementedError
+
+    def _decided(self, X: Any) -> Array:
+        """Decision values of rows; the outputs first, which need a fitted model."""
+        outputs = self._outputs(X)
+        return self._answers().decision(outputs)
+
+    def _predicted(self, X: Any) -> Array:
+        """Labels or numbers of rows."""
+        outputs = self._outputs(X)
+        return self._answers().prediction(outputs)
+
+    def predictor(self) -> Predictor:
+        """Freeze the fitted function for one row, or few, at a time.
+
+        Returns
+        -------
+        predictor : Predictor
+            Its ``decision`` and ``predict`` take a row or rows and check their shape alone. It
+            shares the arrays of the model and knows nothing of a later ``fit``.
+        """
+        check_is_fitted(self)
+        return Predictor(self.expansion_, self._answers(), self.n_features_in_)
 
     def _resolved_kernel(self, samples: Samples, **changed: Any) -> Kernel:
         """The kernel with its numbers taken from rows; some arguments may be `changed`."""
@@ -225,7 +247,7 @@ class ExpansionClassifier(ProbabilisticClassifier, ExpansionEstimator):
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes one value, positive for ``classes_[1]``.
         """
-        return squeeze_binary(self._outputs(X))
+        return self._decided(X)
 
     def predict(self, X: Any) -> Array:
         """Class labels.
@@ -240,16 +262,15 @@ class ExpansionClassifier(ProbabilisticClassifier, ExpansionEstimator):
         y : ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        return self._labels(self._outputs(X))
+        return self._predicted(X)
 
     def _scaled_values(self, X: Any) -> tuple[Array, float]:
         """The decision values, over the temperature."""
         return self._outputs(X), 1.0 / self.temperature_
 
-    def _labels(self, outputs: Array) -> Array:
-        """Labels of raw outputs; ties go to the first class."""
-        labels: Array = self.classes_[predicted_classes(outputs)]
-        return labels
+    def _answers(self) -> Answers:
+        """Labels by the largest output."""
+        return Classes(self.classes_)
 
 
 class ExpansionRegressor(ExpansionEstimator):
@@ -283,17 +304,12 @@ class ExpansionRegressor(ExpansionEstimator):
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             In the form of the training targets.
         """
-        return self._shaped(self._outputs(X))
+        return self._predicted(X)
 
     def _seen(self, samples: Samples) -> Array:
         """Targets as the user gave them: numbers."""
         return samples.Y[:, 0] if self._one_dimensional else samples.Y
 
-    def _shaped(self, outputs: Array) -> Array:
-        """Predictions from outputs, in the form of the training targets."""
-        return outputs[:, 0] if self._one_dimensional else outputs
-
-
-def squeeze_binary(outputs: Array) -> Array:
-    """One column as a vector."""
-    return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+    def _answers(self) -> Answers:
+        """Numbers in the form of the training targets, by the link of the loss."""
+        return Numbers(self._one_dimensional, getattr(self, "loss_", None))

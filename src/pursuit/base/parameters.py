@@ -73,7 +73,7 @@ class KernelParameters(BaseEstimator):
     """The kernel and its numbers, named as in `sklearn.svm.SVC`."""
 
     kernel: Any = "rbf"
-    gamma: float | str = "scale"
+    gamma: Any = "scale"
     degree: float = 3
     coef0: float = 1
     kernel_params: Mapping[str, Any] | None = None

@@ -1,5 +1,34 @@
-"""The command line."""
+"""The command line.
 
-from pursuit.cli.app import main
+`main` is what the command ``pursuit`` calls. The commands are imported when one is asked for: the
+version alone needs none of them, nor the packages that they need.
+"""
+
+from __future__ import annotations
+
+import sys
 
 __all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : list of str or None, default=None
+        What stands behind ``pursuit``; None takes it from the process.
+
+    Returns
+    -------
+    code : int
+        The exit code.
+    """
+    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        from pursuit import __version__
+
+        print(f"pursuit {__version__}")
+        return 0
+    from pursuit.cli.app import main as run
+
+    return run(arguments)

@@ -131,33 +131,34 @@ class Fit:
 
     def run(self) -> None:
         """Read, choose, fit, write, report."""
-        from pursuit.cli import model_selection as table_fit
-        from pursuit.cli.preparation import matching
         from pursuit.io import tables
+        from pursuit.table import model_selection as table_fit
+        from pursuit.table.preparation import matching
 
         require_folder(self.output)
-        loss, missing = self._loss(), tables.missing_words(self.na)
-        data, y, layout = self._learn(tables.read(self.data, missing), missing)
+        model, missing = self._model(), tables.missing_words(self.na)
+        data, y = self._learn(model, tables.read(self.data, missing))
+        layout, loss = model.layout_, model.loss
         test = self.test and _labelled(tables.read(self.test, missing), layout)
         if test:
             matching(test[0], layout)  # so that its faults show before the long work
             table_fit.check_targets(*test, layout, loss)
             self._check_labels(test, y, layout)
         table_fit.check_targets(data, y, layout, loss)
-        given = (self.n_components, self.gamma, self.kernel, self.alpha, self.n_candidates)
-        settings = table_fit.Settings(
-            layout.task, *given, self.seed, loss, self.float32, self._method(), self.price
-        )
+        settings, n_told = replace(model.settings(), float32=self.float32), len(model.notes_)
         with _tracking() as track:
-            model, X, notes = table_fit.fit(data, y, layout, settings, track)
-            written = replace(model, estimator=settings.as_written(model.estimator))
+            X = model.fit_rows(data, y, track)
+            notes = model.notes_[n_told:]
+            written = model.with_estimator(settings.as_written(model.estimator_))
             error: Any
             if test:
-                predicted = written.estimator.predict(written.features(test[0]))
+                predicted = written.estimator_.predict(written.features(test[0]))
                 notes += model.notes(test[0])
-                error = table_fit.measure(_known(*test, model), predicted, model)
+                known = _known(*test, model)
+                error = table_fit.measure(known, predicted, model.estimator_, model.layout_)
             else:
-                error = table_fit.held_out_error(X, y, model, settings, track)
+                of_model = (model.estimator_, model.layout_)
+                error = table_fit.held_out_error(X, y, *of_model, settings, track)
         single = {"dtype": "float32", "rows": X[:MEASURED_ROWS]} if self.float32 else {}
         model.save(self.output, staged=self.staged, **single)
         _say(notes)
@@ -165,16 +166,12 @@ class Fit:
 
     def _method(self) -> Any:
         """Return the method given, or the one that goes with the other options."""
-        from pursuit.cli.model_selection import SELECTED_KERNELS, SELECTED_LOSSES
+        from pursuit.table.model_selection import selected_only
 
-        asked = {
-            "--alpha": self.alpha is not None,
-            "--n-candidates": self.n_candidates is not None,
-            "--staged": self.staged,
-            f"--loss {self.loss}": self.loss in SELECTED_LOSSES,
-            f"--kernel {self.kernel}": self.kernel in SELECTED_KERNELS,
-        }
-        selected = next((name for name, given in asked.items() if given), None)
+        given = {"alpha": self.alpha, "n_candidates": self.n_candidates, "staged": self.staged}
+        name = selected_only(self.kernel, self.loss, **given)
+        named = {"loss": f"--loss {self.loss}", "kernel": f"--kernel {self.kernel}"}
+        selected = name and named.get(name, f"--{name.replace('_', '-')}")
         if selected and self.method == "moving":
             raise UsageFault(f"{selected} goes with --method selected only")
         if self.price is not None and (selected or self.method == "selected"):
@@ -183,30 +180,42 @@ class Fit:
 
     def _check_labels(self, test: Any, y: Any, layout: Any) -> None:
         """Refuse a test file all of whose labels the training rows lack."""
-        from pursuit.cli.preparation import known_labels
+        from pursuit.table.preparation import known_labels
 
         rows, labels = test
         known_labels(rows, labels, layout, sorted(set(y.tolist())))
 
-    def _learn(self, data: Any, missing: tuple[str, ...]) -> tuple[Any, Any, Any]:
-        """Return the rows that have a target, the targets and the layout."""
-        from pursuit.cli.preparation import learn_layout
+    def _model(self) -> Any:
+        """Return the model of the options, not fitted."""
+        from pursuit.table.model import TableModel
+
+        return TableModel(
+            n_components=self.n_components,
+            method=self._method(),
+            task=self.task,
+            kernel=self.kernel,
+            gamma=self.gamma,
+            C=self.price,
+            loss=self._loss(),
+            alpha=self.alpha,
+            n_candidates=self.n_candidates,
+            text=self.text,
+            drop=self.drop,
+            missing=self.na,
+            scale=self.scale,
+            random_state=self.seed,
+        )
+
+    def _learn(self, model: Any, data: Any) -> tuple[Any, Any]:
+        """Return the rows that have a target, and the targets."""
         from pursuit.io.tables import Table
 
         if self.target is None and isinstance(data, Table):
             raise UsageFault("a table needs --target COLUMN, the column to predict")
-        layout, notes = learn_layout(
-            data,
-            self.target or "y",
-            task=self._task(),
-            text=tuple(self.text),
-            drop=tuple(self.drop),
-            missing=missing,
-            scale=self.scale,
-        )
-        _say(notes)
-        self._check_task(layout)
-        return *_labelled(data, layout), layout
+        rows, y = model.learn(data, self.target or "y")
+        _say(model.notes_)
+        self._check_task(model.layout_)
+        return rows, y
 
     def _loss(self) -> Any:
         """Return the loss: its name, or a quantile with its level."""
@@ -220,23 +229,15 @@ class Fit:
             raise UsageFault(f"--quantile must lie between 0 and 1, got {self.quantile:g}")
         return Quantile(self.quantile)
 
-    def _task(self) -> Any:
-        """Return the task given, or regression where the loss is for numbers; None: look."""
-        from pursuit.losses import LOSSES
-
-        if self.task == "auto":
-            return "regression" if LOSSES[self.loss].task == "regressor" else None
-        return self.task
-
     def _check_task(self, layout: Any) -> None:
         """Refuse a loss for classes where the target holds numbers, and the reverse."""
-        from pursuit.losses import LOSSES
+        from pursuit.table.model_selection import losses_of
 
-        ours, what, other = {
-            "classification": ("classifier", "classes", "regression"),
-            "regression": ("regressor", "numbers", "classification"),
+        names = losses_of(layout.task)
+        what, other = {
+            "classification": ("classes", "regression"),
+            "regression": ("numbers", "classification"),
         }[layout.task]
-        names = [name for name, loss in LOSSES.items() if loss.task in (None, ours)]
         if self.loss not in names:
             raise UsageFault(
                 f"--loss {self.loss}: the target {layout.target!r} is taken as {what} (--task "
@@ -255,19 +256,19 @@ class Predict:
 
     def run(self) -> None:
         """Read, predict, write."""
-        from pursuit.cli.preparation import TableModel
         from pursuit.io.tables import read
+        from pursuit.table.model import TableModel
 
         require_folder(self.output)
         model = TableModel.load(self.model)
-        if self.proba and model.layout.task == "regression":
+        if self.proba and model.layout_.task == "regression":
             raise UsageFault("--proba: a regression has no probabilities")
-        data = read(self.data, model.layout.missing)
+        data = read(self.data, model.layout_.missing)
         X = model.features(data)
-        columns = {"prediction": model.estimator.predict(X)}
+        columns = {"prediction": model.estimator_.predict(X)}
         if self.proba:
-            names = [f"probability_{label}" for label in model.estimator.classes_]
-            columns |= zip(names, model.estimator.predict_proba(X).T, strict=True)
+            names = [f"probability_{label}" for label in model.estimator_.classes_]
+            columns |= zip(names, model.estimator_.predict_proba(X).T, strict=True)
         _say(model.notes(data))
         _write_csv(self.output, columns)
 
@@ -281,16 +282,17 @@ class Score:
 
     def run(self) -> None:
         """Read, predict, compare."""
-        from pursuit.cli.model_selection import check_targets, measure
-        from pursuit.cli.preparation import TableModel
         from pursuit.io.tables import read
+        from pursuit.table.model import TableModel
+        from pursuit.table.model_selection import check_targets, measure
 
         model = TableModel.load(self.model)
-        data, y = _labelled(read(self.data, model.layout.missing), model.layout)
-        check_targets(data, y, model.layout, model.estimator.loss_)
+        data, y = _labelled(read(self.data, model.layout_.missing), model.layout_)
+        check_targets(data, y, model.layout_, model.estimator_.loss_)
         X = model.features(data)
         _say(model.notes(data))
-        measured = measure(_known(data, y, model), model.estimator.predict(X), model)
+        known, predicted = _known(data, y, model), model.estimator_.predict(X)
+        measured = measure(known, predicted, model.estimator_, model.layout_)
         _report(model, "rows of the file", measured, X, self.model)
 
 
@@ -326,7 +328,7 @@ COMMANDS = {
 
 def _labelled(data: Any, layout: Any) -> tuple[Any, Any]:
     """Return the rows that have a target, and the targets."""
-    from pursuit.cli.preparation import labelled
+    from pursuit.table.preparation import labelled
 
     rows, y, notes = labelled(data, layout)
     _say(notes)
@@ -335,9 +337,9 @@ def _labelled(data: Any, layout: Any) -> tuple[Any, Any]:
 
 def _known(data: Any, y: Any, model: Any) -> Any:
     """Return targets to compare with predictions; say which the model does not know."""
-    from pursuit.cli.preparation import known_labels
+    from pursuit.table.preparation import known_labels
 
-    y, notes = known_labels(data, y, model.layout, getattr(model.estimator, "classes_", None))
+    y, notes = known_labels(data, y, model.layout_, getattr(model.estimator_, "classes_", None))
     _say(notes)
     return y
 
@@ -360,10 +362,10 @@ def _say(notes: list[str]) -> None:
 
 def _report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
     """Print the error beside the baseline's, and what the model costs."""
-    from pursuit.cli.model_selection import microseconds_a_row, yardstick
     from pursuit.model_file import describe
+    from pursuit.table.model_selection import microseconds_a_row, yardstick
 
-    layout, estimator = model.layout, model.estimator
+    layout, estimator = model.layout_, model.estimator_
     measure, share = yardstick(layout.task, estimator), layout.task == "classification"
     rows: list[tuple[Any, ...]] = []
     if measured:

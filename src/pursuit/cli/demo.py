@@ -11,6 +11,7 @@ no pickle either. Everything runs on one core: the matrices are small, and so it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,15 +28,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from pursuit.cli.model_selection import Track, microseconds_a_row
-from pursuit.cli.preparation import skops_bytes
-from pursuit.displays import PursuitPathDisplay, VectorImageDisplay
+from pursuit.displays import FeatureRelevanceDisplay, PursuitPathDisplay, VectorImageDisplay
+from pursuit.io.skops_archive import to_skops
 from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
 )
 from pursuit.model_file import replacing, save
 from pursuit.moving_vectors.estimators import SparseKernelClassifier
+from pursuit.table.model_selection import Track, microseconds_a_row
 
 BUDGETS = (10, 25, 50, 100, 200, 400)
 # Budgets at which gamma and C are chosen: of random and of moved vectors.
@@ -114,7 +115,7 @@ def run(folder: Path, track: Track) -> tuple[list[Measured], list[str]]:
         rows = [*moved, *ours, *_nystroem(digits, track), svm]
     lines = [
         *_write(folder, model, digits),
-        *_draw_moved(folder, machines[0]),
+        *_draw_moved(folder, machines),
         _conclusion(moved, svm, f"Each of the {len(moved)} sizes of moved vectors is a fit."),
         _conclusion(ours, svm, f"One fit gave all {len(ours)} sizes of kernel matching pursuit."),
     ]
@@ -162,7 +163,7 @@ def _moved_vectors(
 def _support_vector_machine(digits: Digits, track: Track) -> Measured:
     for _ in track([0], "support vector machine"):
         model = _best(SVC(), {"gamma": GAMMAS, "C": PENALTIES}, digits)
-    return digits.measure("SVC", model, len(model.support_), len(skops_bytes(model)))
+    return digits.measure("SVC", model, len(model.support_), len(to_skops(model)))
 
 
 def _nystroem(digits: Digits, track: Track) -> list[Measured]:
@@ -178,7 +179,7 @@ def _nystroem(digits: Digits, track: Track) -> list[Measured]:
     for budget in track(BUDGETS, name):
         model = clone(machine).set_params(nystroem__n_components=budget)
         model.fit(digits.X_train, digits.y_train)
-        rows.append(digits.measure(name, model, budget, len(skops_bytes(model))))
+        rows.append(digits.measure(name, model, budget, len(to_skops(model))))
     return rows
 
 
@@ -194,28 +195,47 @@ def _write(folder: Path, model: KernelMatchingPursuitClassifier, digits: Digits)
         f"{path}: the largest model, {path.stat().st_size:,} bytes; "
         "save(model, path, staged=True) keeps all smaller ones"
     ]
-    try:
-        display = PursuitPathDisplay.from_estimator(
+    drawn = _drawn(
+        picture,
+        "the losses on the training and the test part",
+        lambda: PursuitPathDisplay.from_estimator(
             model, digits.X_test, digits.y_test, name="Digits: what each further vector buys"
-        )
-    except ImportError:
-        return [*lines, "no picture: it needs pip install 'pursuit[plot]'"]
-    with replacing(picture) as stream:
-        display.figure_.savefig(stream, format="png", dpi=150)
-    return [*lines, f"{picture}: the losses on the training and the test part"]
+        ),
+    )
+    return [*lines, *(drawn or ["no picture: it needs pip install 'pursuit[plot]'"])]
 
 
-def _draw_moved(folder: Path, model: SparseKernelClassifier) -> list[str]:
-    """Write the picture of the smallest model's vectors, and say where it is."""
-    picture = folder / "vectors.png"
-    name = f"Digits: {model.n_components_} vectors that moved, by the class they speak for"
+def _draw_moved(folder: Path, models: list[SparseKernelClassifier]) -> list[str]:
+    """Pictures of the smallest model's vectors and of the pixels that the largest looks at."""
+    small, large = models[0], models[-1]
+    pixels = [f"row {row + 1}, column {column + 1}" for row, column in np.ndindex(8, 8)]
+    vectors = f"Digits: {small.n_components_} vectors that moved, by the class they speak for"
+    relevances = f"Digits: what the model of {large.n_components_} moved vectors looks at"
+    return [
+        *_drawn(
+            folder / "vectors.png",
+            "the smallest model's vectors, which are no rows of the data",
+            lambda: VectorImageDisplay.from_estimator(small, (8, 8), name=vectors),
+        ),
+        *_drawn(
+            folder / "relevances.png",
+            "the pixels on which the largest model's outputs depend most",
+            lambda: FeatureRelevanceDisplay.from_estimator(
+                large, feature_names=pixels, max_features=12, name=relevances
+            ),
+        ),
+    ]
+
+
+def _drawn(picture: Path, what: str, draw: Callable[[], Any]) -> list[str]:
+    """Write a picture, and say where it is; nothing where matplotlib is missing."""
     try:
-        display = VectorImageDisplay.from_estimator(model, (8, 8), name=name)
+        display = draw()
     except ImportError:
         return []
     with replacing(picture) as stream:
         display.figure_.savefig(stream, format="png", dpi=150)
-    return [f"{picture}: the smallest model's vectors, which are no rows of the data"]
+    return [f"{picture}: {what}"]
 
 
 def _conclusion(ours: list[Measured], svm: Measured, fits: str) -> str:

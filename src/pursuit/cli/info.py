@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pursuit.base.cross_validation import chosen_place
 from pursuit.cli.options import EXISTING, argument, rounding, show
 
 __all__ = ["Info"]
@@ -53,12 +54,12 @@ class Info:
         """Return the model, with nothing behind the functions that its user wrote."""
         from pursuit import load
 
-        return load(self.model, functions=dict.fromkeys(about["functions"], len))
+        return load(self.model, table=False, functions=dict.fromkeys(about["functions"], len))
 
     def _layout(self, about: dict[str, Any]) -> list[tuple[str, Any]]:
         """Return the target and the columns, if the file tells of them."""
-        from pursuit.cli.preparation import stored_layout
         from pursuit.model_file import load_attachments
+        from pursuit.table.preparation import stored_layout
 
         if "layout.json" not in about["attachments"]:
             return []
@@ -73,7 +74,7 @@ class Info:
         """Return the losses after 1, 2, 5, 10, ... vectors."""
         columns = {"training loss": model.train_loss_path_}
         if hasattr(model, "cv_loss_path_"):
-            best = list(model.gammas_).index(model.gamma_)
+            best = chosen_place(model.gammas_, model.gamma_)
             columns["cross-validated loss"] = model.cv_loss_path_[best].mean(axis=0)
         for name, title in WATCHED.items():
             if hasattr(model, name):

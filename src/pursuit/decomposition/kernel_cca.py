@@ -391,9 +391,10 @@ class SparseKernelCCA(
     kernel : str, Kernel or callable, or a pair, default "rbf"
         As in `KernelMatchingPursuitClassifier`; positive semidefinite. With a linear kernel,
         columns far from zero should be centred first.
-    gamma : {"scale", "auto"} or float, or a pair, default "scale"
+    gamma : {"scale", "auto"}, float or array, or a pair, default "scale"
         Coefficient of the rbf, laplacian and polynomial kernels; ``"scale"`` is that of each
         view's own rows.
+        An array holds one for each feature: rbf, laplacian, chi2. A list or tuple is a pair.
     degree : float, or a pair, default 3
         Degree of the polynomial and cosine polynomial kernels.
     coef0 : float, or a pair, default 1

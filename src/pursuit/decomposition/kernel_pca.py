@@ -183,8 +183,9 @@ class SparseKernelPCA(LandmarkTransformer):
         sample compression bound (corollary 1) is lowest.
     kernel : str, Kernel or callable, default "rbf"
         As in `KernelMatchingPursuitClassifier`; positive semidefinite.
-    gamma : {"scale", "auto"} or float, default "scale"
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default "scale"
         Coefficient of the rbf, laplacian and polynomial kernels.
+        An array holds one for each feature: rbf, laplacian, chi2.
     degree : float, default 3
         Degree of the polynomial and cosine polynomial kernels.
     coef0 : float, default 1
@@ -256,7 +257,7 @@ class SparseKernelPCA(LandmarkTransformer):
 
     n_components: int | str = positional(default=100)
     kernel: Any = "rbf"
-    gamma: float | str = "scale"
+    gamma: Any = "scale"
     degree: float = 3
     coef0: float = 1
     kernel_params: Mapping[str, Any] | None = None

@@ -70,9 +70,10 @@ class GreedyNystroem(LandmarkTransformer):
     kernel : str, Kernel or callable, default "rbf"
         A name of `pursuit.kernels` or a value from there, or a callable
         ``(X, Z, **kernel_params) -> matrix``; positive semidefinite.
-    gamma : {"scale", "auto"} or float, optional
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), optional
         Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. None, as in
         scikit-learn: 1 / n_features, for chi2 1. ``"scale"`` is 1 / (n_features * Var(X)).
+        An array holds one for each feature: rbf, laplacian, chi2.
     coef0 : float, optional
         Constant of the polynomial, sigmoid and cosine polynomial kernels. None: 1.
     degree : float, optional
@@ -141,7 +142,7 @@ class GreedyNystroem(LandmarkTransformer):
     _further_selections = ("kmeans", "supervised")
 
     kernel: Any = positional(default="rbf")
-    gamma: float | str | None = None
+    gamma: Any = None
     coef0: float | None = None
     degree: float | None = None
     kernel_params: Mapping[str, Any] | None = None

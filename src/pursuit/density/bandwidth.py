@@ -51,6 +51,7 @@ __all__ = [
     "left_out_densities",
     "neighbor_variance",
     "rule_bandwidth",
+    "rule_factor",
 ]
 
 # Logarithms of the variances looked at first, relative to the start.
@@ -263,7 +264,18 @@ def rule_bandwidth(distinct: DistinctRows, rule: str) -> float:
         l^(-1 / (n + 4)) or (l (n + 2) / 4)^(-1 / (n + 4)), times the root mean square of the
         features' standard deviations.
     """
-    weights, n_features = distinct.weights, distinct.X.shape[1]
-    variance = feature_variance(distinct.X, weights)
-    size = weights.sum() * (1.0 if rule == "scott" else (n_features + 2) / 4.0)
-    return float(size ** (-1.0 / (n_features + 4)) * np.sqrt(variance))
+    variance = feature_variance(distinct.X, distinct.weights)
+    return float(rule_factor(distinct, rule) * np.sqrt(variance))
+
+
+def rule_factor(distinct: DistinctRows, rule: str) -> float:
+    """Scott's or Silverman's factor alone, for windows of the covariance of the rows.
+
+    Parameters
+    ----------
+    distinct, rule
+        See `rule_bandwidth`.
+    """
+    n_features = distinct.X.shape[1]
+    size = distinct.weights.sum() * (1.0 if rule == "scott" else (n_features + 2) / 4.0)
+    return float(size ** (-1.0 / (n_features + 4)))

@@ -5,7 +5,9 @@ Vincent, "Modeles a noyaux a structure locale" (2003), section 5.2.2.
 Problem: numbers y for rows x, as the mean of the training targets
 weighted by a Gaussian of the distance,
 
-    f(x) = sum_i w_i K(x, x_i) y_i / sum_i w_i K(x, x_i),  K(x, z) = exp(-|x - z|^2 / (2 sigma^2)).
+    f(x) = sum_i w_i K(x, x_i) y_i / sum_i w_i K(x, x_i),  K(x, z) = exp(-|x - z|^2 / (2 sigma^2)),
+
+or, with a covariance S, with (x - z)' S^-1 (x - z) for |x - z|^2 (``covariance.py``).
 
 Leaving a row out needs no fit: its own term is left out of both sums. The bandwidth minimises
 
@@ -28,7 +30,7 @@ Cost. A pass over the pairs of rows for prediction, and one for each bandwidth t
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -36,8 +38,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import check_choice, check_real, check_weights, read_data
+from pursuit.base.docstrings import with_entries
 from pursuit.base.parameters import constructor, positional
 from pursuit.density.bandwidth import best_width, neighbor_variance
+from pursuit.density.covariance import WINDOW_ENTRIES, Shaped, coordinates, whitening_of
 from pursuit.density.gaussian_mixture import CovarianceModel, softmax_means, spheres
 from pursuit.geometry.unique_rows import distinct_rows
 
@@ -47,8 +51,9 @@ __all__ = ["NadarayaWatsonRegressor"]
 MAX_STEPS = 12
 
 
+@with_entries
 @constructor
-class NadarayaWatsonRegressor(RegressorMixin, BaseEstimator):
+class NadarayaWatsonRegressor(Shaped, RegressorMixin, BaseEstimator):
     """Kernel regression: the mean of the targets, weighted by a Gaussian of the distance.
 
     Parameters
@@ -56,13 +61,17 @@ class NadarayaWatsonRegressor(RegressorMixin, BaseEstimator):
     bandwidth : float or "loo", default="loo"
         sigma. ``"loo"``: where the squared error of the training rows, each predicted from the
         others, is lowest.
+    {covariance}
 
     Attributes
     ----------
     bandwidth_ : float
         sigma.
+    {covariance_}
+    {whitening_}
     gaussians_ : Gaussians
-        The different rows and their weights.
+        The different rows and their weights; under a covariance in the coordinates of
+        ``whitening_``.
     targets_ : ndarray of shape (n_rows, n_targets)
         Their targets, means over equal rows.
     n_features_in_ : int
@@ -87,7 +96,10 @@ class NadarayaWatsonRegressor(RegressorMixin, BaseEstimator):
     (0.09, array([0., 1.]))
     """
 
+    _entries: ClassVar[dict[str, str]] = WINDOW_ENTRIES
+
     bandwidth: float | str = positional("loo")
+    covariance: Any = "spherical"
 
     def __sklearn_tags__(self) -> Any:
         """Several targets are accepted."""
@@ -127,10 +139,15 @@ class NadarayaWatsonRegressor(RegressorMixin, BaseEstimator):
         Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)[weights > 0]
         X, weights = X[weights > 0], weights[weights > 0]
         distinct = distinct_rows(X, weights)
+        self.whitening_ = whitening_of(self.covariance, distinct.X, distinct.weights)
         sums = np.zeros((len(distinct.X), Y.shape[1]))
         np.add.at(sums, distinct.places, weights[:, None] * Y)
         self.targets_ = sums / distinct.weights[:, None]
-        self.gaussians_ = spheres(distinct.X.astype(X.dtype, copy=False), distinct.weights)
+        kept = distinct.X.astype(X.dtype, copy=False)
+        distinct = distinct._replace(X=coordinates(self.whitening_, distinct.X))
+        if self.whitening_ is not None:
+            kept = distinct.X
+        self.gaussians_ = spheres(kept, distinct.weights)
         if not isinstance(self.bandwidth, str):
             self.bandwidth_ = float(self.bandwidth)
         elif len(distinct.X) == 1:
@@ -163,7 +180,7 @@ class NadarayaWatsonRegressor(RegressorMixin, BaseEstimator):
             In the form of the training targets.
         """
         check_is_fitted(self)
-        X = read_data(self, X, reset=False)
+        X = coordinates(self.whitening_, read_data(self, X, reset=False))
         models = [CovarianceModel(self.bandwidth_**2)]
         means = np.asarray(softmax_means(self.gaussians_, self.targets_, X, models)[0])
         return means[:, 0] if self._one_dimensional else means

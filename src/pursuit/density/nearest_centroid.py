@@ -46,8 +46,9 @@ class KernelCentroidClassifier(ClassifierMixin, KernelParameters, ExpansionClass
     kernel : str, Kernel or callable, default="rbf"
         A name of `pursuit.kernels` or a value from there, a callable
         ``(X, Z, **kernel_params) -> matrix``, or ``"precomputed"``.
-    gamma : {"scale", "auto"} or float, default="scale"
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
         Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels, as in ``SVC``.
+        An array holds one for each feature: rbf, laplacian, chi2.
     degree : float, default=3
         Degree of the polynomial and cosine polynomial kernels.
     coef0 : float, default=1

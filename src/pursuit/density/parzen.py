@@ -2,13 +2,14 @@
 
 P. Vincent and Y. Bengio, "Manifold Parzen windows", Advances in Neural Information Processing
 Systems 15 (2003); chapter 13 of Vincent, "Modeles a noyaux a structure locale" (2003), whose
-equations are cited; section 5.2.3 for ordinary Parzen windows.
+equations are cited; section 5.2.3 for ordinary Parzen windows, and 5.1 for their shape.
 
 Problem. The density of rows x_1, ..., x_l in n dimensions that lie near a manifold of d dimensions:
 
     p(x) = 1 / l sum_i N(x; x_i, C_i)                                         (eq. 13.1)
 
-Parzen windows have C_i = sigma^2 I. Manifold Parzen windows take C_i from the neighbours of x_i:
+Parzen windows have C_i = sigma^2 S, S the identity or one covariance for all
+(``covariance.py``). Manifold Parzen windows take C_i from the neighbours of x_i:
 
     C_Ki = sum_j K(x_j; x_i) (x_j - x_i)(x_j - x_i)' / sum_j K(x_j; x_i),  j /= i     (eq. 13.3)
 
@@ -34,7 +35,7 @@ weight. A kernel as neighbourhood weighs the k nearest rows, or all of them.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
@@ -52,6 +53,7 @@ from pursuit._validation import (
 )
 from pursuit._warnings import warn
 from pursuit.base.cross_validation import check_rule, simplest
+from pursuit.base.docstrings import with_entries
 from pursuit.base.parameters import constructor, positional
 from pursuit.density.bandwidth import (
     LeaveOneOutNeighbors,
@@ -59,6 +61,14 @@ from pursuit.density.bandwidth import (
     left_out_densities,
     neighbor_variance,
     rule_bandwidth,
+    rule_factor,
+)
+from pursuit.density.covariance import (
+    WINDOW_ENTRIES,
+    Shaped,
+    Whitening,
+    coordinates,
+    whitening_of,
 )
 from pursuit.density.gaussian_mixture import (
     CovarianceModel,
@@ -92,6 +102,7 @@ class _Mixture(DensityMixin, BaseEstimator):
     """A density that is a mixture of Gaussians on the training rows."""
 
     gaussians_: Gaussians
+    whitening_: Whitening | None = None
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[DistinctRows, Gaussians]:
         """Different rows of positive weight, and spheres on them in the type of the rows."""
@@ -118,9 +129,9 @@ class _Mixture(DensityMixin, BaseEstimator):
             Natural logarithms, in float64.
         """
         check_is_fitted(self)
-        X = read_data(self, X, reset=False)
+        X = coordinates(self.whitening_, read_data(self, X, reset=False))
         values: Array = log_densities(self.gaussians_, X, [self._model()])[0]
-        return values
+        return values if self.whitening_ is None else values - self.whitening_.log_volume
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log-density of rows.
@@ -162,7 +173,8 @@ class _Mixture(DensityMixin, BaseEstimator):
         rng = check_random_state(random_state)
         weights = self.gaussians_.weights
         picks = rng.choice(len(weights), size=n_samples, p=weights)
-        return draw(self.gaussians_, self._model(), picks, rng)
+        rows = draw(self.gaussians_, self._model(), picks, rng)
+        return rows if self.whitening_ is None else self.whitening_.back(rows)
 
     def leave_one_out_score(self) -> float:
         """Mean log-density of the training rows, each by a fit without it.
@@ -176,30 +188,37 @@ class _Mixture(DensityMixin, BaseEstimator):
         """
         check_is_fitted(self)
         values = left_out_densities(self.gaussians_, [self._model()], self._around())[0]
-        return float(values @ self.gaussians_.weights)
+        score = float(values @ self.gaussians_.weights)
+        return score if self.whitening_ is None else score - self.whitening_.log_volume
 
     def _around(self) -> LeaveOneOutNeighbors | None:
         """Where the axes come from."""
         return None
 
 
+@with_entries
 @constructor
-class ParzenDensity(_Mixture):
-    """Parzen windows: a spherical Gaussian on every row, with exact log-densities.
+class ParzenDensity(Shaped, _Mixture):
+    """Parzen windows: a Gaussian of one shape on every row, with exact log-densities.
 
     Parameters
     ----------
     bandwidth : float or {"loo", "scott", "silverman"}, default=1.0
         sigma. ``"loo"`` maximises the leave-one-out likelihood. The rules of Scott,
         l^(-1 / (n + 4)), and Silverman, (l (n + 2) / 4)^(-1 / (n + 4)), are for rows of total
-        weight l and multiply the root mean square of the features' standard deviations.
+        weight l; for spheres they multiply the root mean square of the features' standard
+        deviations.
+    {covariance}
 
     Attributes
     ----------
     bandwidth_ : float
         sigma.
+    {covariance_}
+    {whitening_}
     gaussians_ : Gaussians
-        The different rows and their weights.
+        The different rows and their weights; under a covariance in the coordinates of
+        ``whitening_``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -211,7 +230,8 @@ class ParzenDensity(_Mixture):
 
     Notes
     -----
-    Memory: the rows once. Rows in float32 stay so; arithmetic is in float64.
+    Memory: the rows once. Rows in float32 stay so, for spheres; arithmetic is in float64. A
+    covariance of the rows is that of all of them, where one is left out, too.
 
     References
     ----------
@@ -226,9 +246,16 @@ class ParzenDensity(_Mixture):
     >>> density = ParzenDensity("loo").fit(X)
     >>> round(density.bandwidth_, 2), density.score_samples([[0.0, 0.0]]).round(1)
     (0.45, array([-2.]))
+    >>> full = ParzenDensity("scott", covariance="full").fit(X @ [[1.0, 0.0], [0.9, 0.1]])
+    >>> full.covariance_.round(3)
+    array([[0.219, 0.011],
+           [0.011, 0.001]])
     """
 
+    _entries: ClassVar[dict[str, str]] = WINDOW_ENTRIES
+
     bandwidth: float | str = positional(1.0)
+    covariance: Any = "spherical"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Store the rows, and find the bandwidth.
@@ -256,7 +283,12 @@ class ParzenDensity(_Mixture):
             check_choice("bandwidth", self.bandwidth, ("loo", "scott", "silverman"))
         else:
             check_real("bandwidth", self.bandwidth, above=True)
-        distinct, self.gaussians_ = self._read(X, sample_weight)
+        distinct, gaussians = self._read(X, sample_weight)
+        self.whitening_ = whitening_of(self.covariance, distinct.X, distinct.weights)
+        if self.whitening_ is not None:
+            distinct = distinct._replace(X=self.whitening_(distinct.X))
+            gaussians = spheres(distinct.X, distinct.weights)
+        self.gaussians_ = gaussians
         self.bandwidth_ = self._resolved(distinct)
         return self
 
@@ -273,6 +305,8 @@ class ParzenDensity(_Mixture):
             return 1.0
         if self.bandwidth == "loo":
             return best_bandwidth(self.gaussians_, neighbor_variance(distinct))
+        if self.whitening_ is not None:
+            return rule_factor(distinct, self.bandwidth)
         return rule_bandwidth(distinct, self.bandwidth)
 
     def _model(self) -> CovarianceModel:

@@ -26,21 +26,28 @@ __all__ = [
     "grid_over",
     "mark_step",
     "pale",
+    "pyplot",
 ]
 
 INK, GREY = "#222222", "#6b6b6b"
 
 
-def axes_of(ax: Axes | None) -> tuple[Any, Any]:
-    """The axes to draw on and their figure; a new figure if there are none."""
+def pyplot() -> Any:
+    """Import pyplot, or raise an error that says how to get it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
             'drawing needs matplotlib, which is not installed: pip install "pursuit[plot]"'
         ) from error
+    return plt
+
+
+def axes_of(ax: Axes | None, size: tuple[float, float] | None = None) -> tuple[Any, Any]:
+    """The axes to draw on and their figure; a new figure, of this size in inches, if none."""
+    plt = pyplot()
     if ax is None:
-        _, ax = plt.subplots(layout="constrained")
+        _, ax = plt.subplots(figsize=size, layout="constrained")
     return ax, ax.figure
 
 

@@ -163,8 +163,8 @@ class FrontierDisplay:
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
+        X: Any = None,
+        y: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         *,
@@ -176,22 +176,24 @@ class FrontierDisplay:
         ax: Axes | None = None,
         **line_kw: Any,
     ) -> Self:
-        """Shrink a model by `pursuit.frontier`, and draw that.
+        """Draw the ``frontier_`` of a search, or shrink a model by `pursuit.frontier` for it.
 
         Parameters
         ----------
-        estimator : SparseKernelClassifier or SparseKernelRegressor
-            The largest model, fitted or not.
-        X, y : array-like
-            Training rows.
+        estimator : estimator
+            A fitted `SparseKernelClassifierCV` or `SparseKernelRegressorCV` whose `sizes` were
+            given; or a `SparseKernelClassifier` or `SparseKernelRegressor`, the largest model,
+            fitted or not.
+        X, y : array-like, default=None
+            Training rows; of a search rows for the errors of `models`.
         X_val, y_val : array-like, default=None
-            Rows for the errors; the training rows if None.
+            Rows for the errors; X and y if None.
         sizes : sequence of int, default=None
-            See `pursuit.frontier`.
+            See `pursuit.frontier`; not for a search, which has them.
         scoring : str or callable, default=None
-            See `pursuit.frontier`.
+            See `pursuit.frontier`; not for a search, which has it.
         max_iter : int, default=20
-            See `pursuit.frontier`.
+            See `pursuit.frontier`; not for a search, which has it.
         models : mapping of str to estimator, default=None
             Other fitted models by name, drawn as dots.
         against : {"vectors", "bytes"}, default="vectors"
@@ -205,10 +207,19 @@ class FrontierDisplay:
         -------
         display : FrontierDisplay
             The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid, or does not go with the estimator.
         """
-        path = frontier(
-            estimator, X, y, sizes, X_val=X_val, y_val=y_val, scoring=scoring, max_iter=max_iter
-        )
+        path = getattr(estimator, "frontier_", None)
+        if path is None:
+            path = frontier(
+                estimator, X, y, sizes, X_val=X_val, y_val=y_val, scoring=scoring, max_iter=max_iter
+            )
+        elif sizes is not None or scoring is not None or max_iter != 20:
+            raise ValueError("sizes, scoring and max_iter do not go with an estimator's frontier_")
         held = (X, y) if X_val is None else (X_val, y_val)
         return cls.from_frontier(path, models, *held, against=against, ax=ax, **line_kw)
 

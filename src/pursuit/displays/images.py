@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from pursuit._validation import check_integer
+from pursuit.displays import _axes as drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,6 +46,7 @@ class VectorImageDisplay:
     See Also
     --------
     SupportDisplay : The fitted function and the vectors of a problem with two features.
+    FeatureRelevanceDisplay : Which features a model listens to.
 
     References
     ----------
@@ -157,13 +159,9 @@ def _figure(figure: Figure | None, n_columns: int, n_rows: int) -> Any:
     """The figure given, or a new one with room for the images."""
     if figure is not None:
         return figure
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            'drawing needs matplotlib, which is not installed: pip install "pursuit[plot]"'
-        ) from error
-    return plt.figure(figsize=(1.1 * n_columns, 1.3 * n_rows + 0.4), layout="constrained")
+    return drawing.pyplot().figure(
+        figsize=(1.1 * n_columns, 1.3 * n_rows + 0.4), layout="constrained"
+    )
 
 
 def _order(coefficients: Any, estimator: Any, max_images: int) -> tuple[Any, list[str]]:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import signed_targets
+from pursuit.base.cross_validation import chosen_place
 from pursuit.displays import _axes as drawing
 from pursuit.displays._axes import GREY
 from pursuit.greedy.path_losses import row_losses
@@ -443,5 +444,5 @@ def _fold_losses(estimator: Any) -> Array | None:
     """The cross-validation losses (n_folds, n_steps) of the chosen gamma, or None."""
     if not hasattr(estimator, "cv_loss_path_"):
         return None
-    chosen = int(np.argmin(np.abs(np.asarray(estimator.gammas_) - estimator.gamma_)))
+    chosen = chosen_place(estimator.gammas_, estimator.gamma_)
     return np.asarray(estimator.cv_loss_path_[chosen])

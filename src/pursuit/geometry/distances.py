@@ -52,6 +52,8 @@ __all__ = [
 
 # The shift is the median of about this many centres: more would not move it much.
 SHIFT_ROWS = 256
+# Of test (2): times sqrt(eps).
+LOST = 2.0
 # Bytes of the differences that are formed at a time: they stay in the cache.
 DIFFERENCE_BYTES = 1 << 22
 # Above this share of all pairs whole rows of distances cost less than single pairs.
@@ -229,7 +231,7 @@ def _repair(distances: Array, X: Any, Z: Any, norms: Array) -> None:
     """Form the distances of test (2) anew, and those of rows whose squares are no numbers."""
     if not distances.size:
         return
-    limits = 2.0 * float(np.sqrt(np.finfo(distances.dtype).eps)) * norms
+    limits = LOST * float(np.sqrt(np.finfo(distances.dtype).eps)) * norms
     limits[~np.isfinite(norms)] = np.inf
     # One pass over the matrix says which rows are worth a second look.
     doubtful = np.flatnonzero(~(distances.min(axis=1) > limits))

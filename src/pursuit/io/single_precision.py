@@ -6,8 +6,8 @@ For float16 and int8 matrices of finite numbers become codes of two bytes or one
 step for each column, or for each row of the coefficients (`pursuit.linalg.rounding`).
 
 Parameters stay as they were given, and so do losses, what `truncate` solves with, class labels,
-intercepts, means and widths. The node of such an array says that it was wider: decoding widens it
-again, so that a loaded model computes in double precision as always.
+intercepts, means and widths, and the matrix of a kernel. The node of such an array says that it was
+wider: decoding widens it again, so that a loaded model computes in double precision as always.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def narrow(tree: Node, members: dict[str, bytes], dtype: str = "float32") -> Non
     """
     arrays = list(_arrays(tree))
     wide = {node["member"] for where, node in arrays if _is_wide(where, node)}
-    wide -= {node["member"] for where, node in arrays if "params" in where}
+    wide -= {node["member"] for where, node in arrays if _is_given(where)}
     coefficients = {node["member"] for where, node in arrays if where[-1] in COEFFICIENTS}
     changed: dict[str, dict[str, Any]] = {}
     for name in wide:
@@ -80,10 +80,16 @@ def _arrays(node: Node, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
         yield from _arrays(part, (*where, str(name)))
 
 
+def _is_given(where: tuple[str, ...]) -> bool:
+    """Tell whether an array is a parameter; the steps of a Pipeline are none in this sense."""
+    pairs = zip(where, where[1:], strict=False)
+    return any(name == "params" and after != "steps" for name, after in pairs)
+
+
 def _is_wide(where: tuple[str, ...], node: Node) -> bool:
     several = len(node["shape"]) > 1 or where[-1] == "data"
-    on_the_path = any(name.endswith("path_") for name in where)
-    return node["dtype"][1:] == "f8" and several and not on_the_path
+    exact = any(name.endswith(("path_", "kernel", "kernel_", "whitening_")) for name in where)
+    return node["dtype"][1:] == "f8" and several and not exact
 
 
 def _as_float32(content: bytes) -> bytes:

@@ -375,7 +375,7 @@ class PathClassifier(ExpansionClassifier, MatchingPursuit):
             As `predict` of ``truncate(n)``.
         """
         for outputs in self.staged_outputs(X):
-            yield self._labels(outputs)
+            yield self._answers().prediction(outputs)
 
 
 @constructor
@@ -409,8 +409,4 @@ class PathRegressor(ExpansionRegressor, MatchingPursuit):
             As `predict` of ``truncate(n)``.
         """
         for outputs in self.staged_outputs(X):
-            yield self._shaped(outputs)
-
-    def _shaped(self, outputs: Array) -> Array:
-        """Means under the loss, in the form of the training targets."""
-        return super()._shaped(self.loss_.mean(outputs))
+            yield self._answers().prediction(outputs)

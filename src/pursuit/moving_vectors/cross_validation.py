@@ -13,6 +13,10 @@ then along C, and needs few iterations:
     +------------ gamma
 
 The winner is fitted to all rows as if its parameters had been given.
+
+With `sizes` the winner's vectors are dropped one by one on the training rows of each fold, as in
+``frontier.py``; the mean scores of each size on the test rows choose the number of vectors, and the
+frontier of the winner on all rows keeps them.
 """
 
 from __future__ import annotations
@@ -25,15 +29,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from pursuit._typing import Array
-from pursuit._validation import Samples, check_integer, check_real
+from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit.base.cross_validation import (
     CrossValidated,
     Rows,
     Scorer,
     Split,
+    best_candidate,
     gamma_grid,
     listed,
     resolve_scorer,
+    width_order,
 )
 from pursuit.base.docstrings import with_entries, with_inherited_sections
 from pursuit.base.parameters import constructor
@@ -43,6 +49,7 @@ from pursuit.moving_vectors.estimators import (
     SparseKernelRegressor,
     check_metric,
 )
+from pursuit.moving_vectors.frontier import falling_sizes, measured, shrunk_models
 
 __all__ = ["SparseKernelClassifierCV", "SparseKernelRegressorCV"]
 
@@ -122,6 +129,15 @@ class Search(NamedTuple):
             model.n_components = min(model.n_components, len(train.y))
         return model.fit(train.X, train.y, train.sample_weight)
 
+    def sizes(self, split: Split, seed: int, params: dict[str, Any], sizes: Array) -> list[float]:
+        """Scores of the winner of each size on the test rows of a split."""
+        train, test = self.rows.take(split[0]), self.rows.take(split[1])
+        largest = self._fit(params, None, train, seed)
+        wanted = np.minimum(sizes, largest.n_components_)
+        models = shrunk_models(largest, tuple(train), wanted, self.n_iter)
+        scores = {model.n_components_: self.scorer(model, test) for model in models}
+        return [scores[int(size)] for size in wanted]
+
 
 def outwards(n_gammas: int, n_Cs: int) -> list[tuple[Cell, Cell | None]]:
     """The points of a grid from its middle outwards, each with the neighbour it starts from.
@@ -158,6 +174,7 @@ class _VectorSearch(CrossValidated, MovingVectors):
     cv: Any = 3
     rule: str = "min"
     search_iter: int = 15
+    sizes: Any = None
     n_jobs: int | None = None
 
     _model: ClassVar[Callable[..., MovingVectors]]
@@ -194,14 +211,30 @@ class _VectorSearch(CrossValidated, MovingVectors):
         scorer = resolve_scorer(self, self.scoring)
         search = Search(self._plain(), grids, rows, scorer, self.search_iter)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(splits))
-        scores = Parallel(n_jobs=self.n_jobs)(
-            delayed(search.fold)(split, int(seed))
-            for split, seed in zip(splits, seeds, strict=True)
-        )
+        folds = list(zip(splits, seeds.tolist(), strict=True))
+        scores = Parallel(n_jobs=self.n_jobs)(delayed(search.fold)(*fold) for fold in folds)
         self._choose(grids, np.array(scores))
-        winner = self._plain().set_params(**self.best_params_)
-        self._adopt(winner.fit(rows.X, rows.y, rows.sample_weight))
+        winner = self._plain().set_params(**self.best_params_).fit(*rows)
+        self._adopt(winner if self.sizes is None else self._of_best_size(search, winner, folds))
         return self
+
+    def _of_best_size(
+        self, search: Search, winner: MovingVectors, folds: list[tuple[Split, int]]
+    ) -> Any:
+        """The winner on all rows with as many vectors as the folds like best."""
+        given = None if isinstance(self.sizes, str) else self.sizes
+        sizes = np.array(falling_sizes(given, winner.n_components_))
+        scores = np.array(
+            Parallel(n_jobs=self.n_jobs)(
+                delayed(search.sizes)(*fold, self.best_params_, sizes) for fold in folds
+            )
+        )
+        models = shrunk_models(winner, tuple(search.rows), sizes, self.search_iter)
+        self.frontier_ = measured(models, scores.mean(axis=0).tolist(), self.scoring)
+        best = best_candidate(scores, [sizes], self.rule)
+        self.best_params_ = {**self.best_params_, "n_components": int(sizes[best])}
+        self.best_score_ = float(self.frontier_.scores[best])
+        return models[best]
 
     def _check_parameters(self) -> None:
         """Add those of the search to the common checks."""
@@ -212,10 +245,19 @@ class _VectorSearch(CrossValidated, MovingVectors):
         super()._check_parameters()
         self._check_rule()
         check_integer("search_iter", self.search_iter, 0)
+        if self.sizes is not None:
+            self._check_sizes()
         for C in [] if self.Cs is None else listed("Cs", self.Cs):
             check_real("Cs", C, above=True)
         for metric in [] if self.metrics is None else listed("metrics", self.metrics):
             check_metric("metrics", metric)
+
+    def _check_sizes(self) -> None:
+        """Raise unless the sizes are ``"auto"`` or numbers that the budget holds."""
+        if isinstance(self.sizes, str):
+            check_choice("sizes", self.sizes, ("auto",))
+        else:
+            falling_sizes(listed("sizes", self.sizes), int(self.n_components))
 
     def _grids(self, samples: Samples) -> list[Grid]:
         """What is tried, one grid a metric."""
@@ -228,7 +270,8 @@ class _VectorSearch(CrossValidated, MovingVectors):
         """Gammas to try with a metric: one where the fit moves gamma itself."""
         moves = self.learn_gamma or isinstance(metric, str)
         multiples = (1.0,) if moves else GAMMA_MULTIPLES
-        return sorted(gamma_grid(self.gammas, self.kernel, self.gamma, samples, multiples))
+        gammas = gamma_grid(self.gammas, self.kernel, self.gamma, samples, multiples)
+        return sorted(gammas, key=width_order)
 
     def _plain(self) -> MovingVectors:
         """The estimator without a search; with `warm_start` it goes on from the last vectors."""
@@ -242,7 +285,7 @@ class _VectorSearch(CrossValidated, MovingVectors):
         """Set what tells how the search went, from scores of shape (n_splits, n_candidates)."""
         params = [grid.params(cell) for grid in grids for cell in grid.cells()]
         prices = [p["C"] for p in params]
-        widths = [p["gamma"] if not isinstance(p["gamma"], str) else 0.0 for p in params]
+        widths = [width_order(p["gamma"]) for p in params]
         self._store_search(params, scores, [prices, widths])
 
     def _adopt(self, model: MovingVectors) -> None:
@@ -273,6 +316,7 @@ class SparseKernelClassifierCV(_VectorSearch, SparseKernelClassifier):
         Number of folds (by class), a scikit-learn splitter, or pairs of index arrays.
     {rule}
     {search_iter}
+    {sizes}
     {n_jobs}
 
     Attributes
@@ -280,10 +324,12 @@ class SparseKernelClassifierCV(_VectorSearch, SparseKernelClassifier):
     {attributes}
     {cv_results_}
     {best_index_}
+    {frontier_}
 
     See Also
     --------
     SparseKernelClassifier : With given parameters.
+    pursuit.displays.FrontierDisplay : Draws ``frontier_``.
 
     Examples
     --------
@@ -318,6 +364,7 @@ class SparseKernelRegressorCV(_VectorSearch, SparseKernelRegressor):
         Number of folds, a scikit-learn splitter, or pairs of index arrays.
     {rule}
     {search_iter}
+    {sizes}
     {n_jobs}
 
     Attributes
@@ -325,10 +372,12 @@ class SparseKernelRegressorCV(_VectorSearch, SparseKernelRegressor):
     {attributes}
     {cv_results_}
     {best_index_}
+    {frontier_}
 
     See Also
     --------
     SparseKernelRegressor : With given parameters.
+    pursuit.displays.FrontierDisplay : Draws ``frontier_``.
 
     Examples
     --------

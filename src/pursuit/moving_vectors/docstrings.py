@@ -27,13 +27,14 @@ metric : {None, "diagonal", "full", "auto"} or int, default=None
     the principal axes on. ``"auto"``: see `max_bytes`.""",
     "learn_gamma": """
 learn_gamma : bool, default=False
-    Whether the kernel's gamma moves with the vectors.""",
+    Whether the kernel's gamma moves with the vectors: the number, or each of those of the features
+    where `gamma` is an array and there is no `metric`.""",
     "init": """
 init : {"random", "kmeans", "matching_pursuit"}, array-like or fitted model, default="random"
     Where the vectors start: at rows drawn in proportion to their weights; at centres of
     clusters; at the rows that kernel matching pursuit chooses; at the rows of an array of
     shape (n_components, n_features); at the vectors of a fitted model, and at its map where
-    both have a metric of one rank.""",
+    both have a metric of one rank, or learn one of the same form.""",
     "n_init": """
 n_init : int, default=1
     Number of starts with ``"random"`` and ``"kmeans"``; that of the lowest energy is kept.""",
@@ -54,7 +55,7 @@ scoring : str or callable, default=None
     "max_iter": """
 max_iter : int, default=60
     Iterations of L-BFGS on all rows at most; 0 leaves the vectors where they start. With many
-    rows, up to 40 on each growing part of them come first; with many features, nine in ten
+    rows, 30 on each growing part of them come first; with many features, nine in ten
     take place on the leading principal axes, where nothing is held out.""",
     "tol": """
 tol : float, default=1e-4
@@ -106,7 +107,8 @@ metric_ : ndarray of shape (n_features, rank) or None
     The map to the kernel's coordinates.""",
     "metric_losses_": """
 metric_losses_ : ndarray
-    Mean held-out loss of each round of a learned metric, that of none first.""",
+    Mean held-out loss of each round of a learned metric, that of none (or of the metric of
+    `init`) first.""",
     "feature_relevances_": """
 feature_relevances_ : ndarray of shape (n_features,)
     Share of each feature in the mean squared slope of the function, by its standard deviation.""",
@@ -124,7 +126,7 @@ rounding_loss_ : float
     With `max_bytes`: what rounding takes from the score on rows that were held out when sizes
     were compared.""",
     "gammas": """
-gammas : sequence of float, default=None
+gammas : sequence of float or array, default=None
     Values of `gamma` to try. None: 1/4, 1 and 4 times ``"scale"``; `gamma` alone where that is
     not ``"scale"`` or the kernel has none; ``"scale"`` alone where the fit moves gamma
     (`learn_gamma`, or a metric that is learned).""",
@@ -133,8 +135,8 @@ Cs : sequence of float, default=None
     Values of `C` to try. None: `C` / 10, `C` and 10 `C`.""",
     "metrics": """
 metrics : sequence, default=None
-    Values of `metric` to try. None: `metric` alone. A metric that is learned is learned anew at
-    every point of the grid.""",
+    Values of `metric` to try. None: `metric` alone. A metric that is learned is so in a fold's
+    first point; every other one goes on from its neighbour's.""",
     "rule": """
 rule : {"min", "one_se"}, default="min"
     ``"min"``: the best mean score over the folds; ``"one_se"``: of those within one standard
@@ -143,6 +145,13 @@ rule : {"min", "one_se"}, default="min"
 search_iter : int, default=15
     Iterations at most at each point of the grid but the first of each fold, which has
     `max_iter`.""",
+    "sizes": """
+sizes : {None, "auto"} or sequence of int, default=None
+    Numbers of vectors to choose from once the other parameters are chosen, none above
+    `n_components`: vectors are dropped and the others move on, `search_iter` iterations a step,
+    as in `pursuit.frontier`. The folds choose by `rule`, the fewest of equally good ones.
+    ``"auto"``: `n_components` and eight more, each the last over the root of two. None:
+    `n_components` as it is.""",
     "n_jobs": """
 n_jobs : int, default=None
     Folds that are searched at the same time, as in scikit-learn.""",
@@ -151,5 +160,9 @@ cv_results_ : dict of str to array
     The scores of each point of the grid, in the columns of scikit-learn's searches.""",
     "best_index_": """
 best_index_, best_params_, best_score_ : int, dict, float
-    The row of ``cv_results_`` that was chosen, its C, gamma and metric, its mean score.""",
+    The row of ``cv_results_`` that was chosen, its C, gamma and metric, its mean score. With
+    `sizes` the parameters and the score are those of the size chosen.""",
+    "frontier_": """
+frontier_ : Frontier
+    With `sizes`: the winner on all rows at each size, with the mean scores over the folds.""",
 }

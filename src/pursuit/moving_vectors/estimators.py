@@ -1,4 +1,9 @@
-"""The estimators whose vectors move; the way is that of `pursuit.optimize.moving`."""
+"""The estimators whose vectors move; the way is that of `pursuit.optimize.moving`.
+
+With ``learn_gamma`` or ``metric`` the parameters of the kernel are learned with the weights, as in
+the network of figure 6.1 of P. Vincent, "Modeles a noyaux a structure locale", thesis, Montreal,
+2003.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
@@ -19,10 +23,16 @@ from pursuit._warnings import warn
 from pursuit.base.docstrings import with_entries
 from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
 from pursuit.base.parameters import KernelParameters, constructor, positional
-from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import fit_temperature
+from pursuit.greedy.starts import (
+    STARTS,
+    chosen_rows,
+    cluster_centres,
+    dense_rows,
+    random_rows,
+)
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.rounding import PRECISIONS
@@ -34,10 +44,8 @@ from pursuit.moving_vectors.few_bytes import (
     possible_sizes,
     with_rounded_coefficients,
 )
-from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
-from pursuit.moving_vectors.projected import ProjectedAtoms
-from pursuit.moving_vectors.setting import Setting
-from pursuit.moving_vectors.starts import chosen_rows, cluster_centres
+from pursuit.moving_vectors.metric import learn_metric, mean_squared_slopes, principal_axes
+from pursuit.moving_vectors.setting import Setting, setting_of
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import (
     Plan,
@@ -45,7 +53,6 @@ from pursuit.optimize.moving import (
     origin,
     precision,
     shift_invariant,
-    varying,
 )
 from pursuit.optimize.variable_projection import (
     Descent,
@@ -58,10 +65,9 @@ from pursuit.optimize.variable_projection import (
 
 __all__ = ["MovingVectors", "SparseKernelClassifier", "SparseKernelRegressor", "check_metric"]
 
-STARTS = ("random", "kmeans", "matching_pursuit")
 METRICS = ("diagonal", "full")
-# Rounds of a learned metric.
-METRIC_ROUNDS = 3
+# Rounds of a learned metric: from none, and from the one that a fit nearby has learned.
+METRIC_ROUNDS, MORE_ROUNDS = 3, 1
 # Held-out rows are looked at after every so many iterations.
 LOOK_EVERY = 5
 # Rows on which the temperature is fitted.
@@ -219,32 +225,44 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         """The kernel and the coordinates."""
         centre = origin(kernel, samples)
         n = min(int(self.n_components), samples.X.shape[0])
-        if self._continues():
-            scale = getattr(self.expansion_.atoms, "scale", None)
-            moving = isinstance(self.metric, int) and scale is not None
+        scale = getattr(self.expansion_.atoms, "scale", None) if self._continues() else None
+        if scale is not None:
+            moving = isinstance(self.metric, int)
             kept, moved = (None, scale) if moving else (scale, None)
-            columns = varying(kernel, samples.X) if scale is None else None
-            return Setting(self.kernel_ or kernel, centre, kept, moved, columns)
-        if self.metric is None:
-            return Setting(kernel, centre, None, None, varying(kernel, samples.X))
+            return Setting(self.kernel_ or kernel, centre, kept, moved)
+        kernel = (self.kernel_ or kernel) if self._continues() else kernel
+        start = setting_of(kernel, samples.X, centre, learn_gamma=self.learn_gamma)
+        if self.metric is None or self._continues():
+            return start
         if not shift_invariant(kernel):
             raise ValueError(f"metric={self.metric!r} needs the rbf or the laplacian kernel")
-        plain = Setting(kernel, centre, None, None)
+        plain = start._replace(A=None, columns=None, own=None)
         problem = self._problem(samples, loss, plain)
         if not isinstance(self.metric, str):
-            rank = min(int(self.metric), samples.X.shape[1])
+            rank = min(int(self.metric), problem.table.shape[1])
             map_given: Any = getattr(self.init, "metric_", None)
             if np.shape(map_given) == (samples.X.shape[1], rank):
-                return plain._replace(A=np.array(map_given))
+                return plain._replace(scale=None, A=np.array(map_given))
             return plain._replace(A=principal_axes(problem.table, rank))
-        learned = learn_metric(problem, kernel, self.metric, n, METRIC_ROUNDS, rng)
+        found = self._learned_map(samples.X.shape[1])
+        n_rounds = METRIC_ROUNDS if found is None else MORE_ROUNDS
+        learned = learn_metric(problem, plain.kernel, self.metric, n, n_rounds, rng, found)
         self.metric_losses_ = learned.losses
         return Setting(learned.kernel, centre, learned.scale, None)
+
+    def _learned_map(self, n_features: int) -> Array | None:
+        """The map that a model given as `init` has learned, if its metric is of the same form."""
+        atoms = getattr(getattr(self.init, "expansion_", None), "atoms", None)
+        scale: Array | None = getattr(atoms, "scale", None)
+        shape = (n_features,) if self.metric == "diagonal" else (n_features,) * 2
+        if scale is None or scale.shape != shape or self.init.metric != self.metric:
+            return None
+        return scale
 
     def _problem(self, samples: Samples, loss: Loss, setting: Setting) -> Problem:
         """The energy's rows, targets and weights."""
         X, Y, weights, _ = samples
-        dtype = precision(setting.kernel, samples, self.n_components, setting.centre)
+        dtype = precision(setting.kernel, samples, self.n_components, setting.centre, setting.scale)
         dtype = np.float64 if isinstance(loss, Hinge) else dtype
         columns = setting.columns
         table = Table(X, setting.centre, dtype, setting.scale, columns)
@@ -260,9 +278,9 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         if not isinstance(self.init, str):
             return [setting.searched(self._given(samples, setting.centre, rng))]
         if self.init == "matching_pursuit":
-            rows = _dense(samples.X[chosen_rows(setting.kernel, samples, n, rng)])
+            rows = chosen_rows(setting.own or setting.kernel, samples, [n], rng)[0]
             return [setting.searched(rows)]
-        draw = _random_rows if self.init == "random" else cluster_centres
+        draw = random_rows if self.init == "random" else cluster_centres
         return [setting.searched(draw(samples, n, rng)) for _ in range(self.n_init)]
 
     def _last_vectors(self, setting: Setting) -> Array:
@@ -279,7 +297,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         if hasattr(self.init, "support_vectors_"):
             Z = _in_features(self.init, centre)[:n]
             missing = min(n, samples.X.shape[0]) - len(Z)
-            return np.vstack([Z, _random_rows(samples, missing, rng)]) if missing > 0 else Z
+            return np.vstack([Z, random_rows(samples, missing, rng)]) if missing > 0 else Z
         Z = check_array(self.init, dtype=np.float64, input_name="init")
         if Z.shape != (n, d):
             raise ValueError(
@@ -292,7 +310,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         self, problem: Problem, setting: Setting, Z: Array, held_out: Samples | None, rng: Any
     ) -> Descent:
         """One start to its end."""
-        free = Free(self._learns_gamma(setting.kernel), setting.A is not None, self.C)
+        one = self._learns_gamma(setting.own or setting.kernel) and setting.own is None
+        free = Free(one, setting.A is not None, self.C)
         watch = None if held_out is None else _Watch(self, setting, held_out)
         plan = Plan(self.max_iter, self.tol, free, rng, watch)
         descent = move(problem, Place(setting.kernel, Z, setting.A), plan)
@@ -324,13 +343,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
 
     def _store_step(self, step: Step, setting: Setting) -> None:
         """Set the fitted attributes that predictions need."""
-        kernel, Z, A = step.place
-        scale = setting.scale if A is None else A
-        if scale is None:
-            atoms: Any = Atoms(kernel, setting.unsearched(Z))
-        else:
-            atoms = ProjectedAtoms(kernel, scale, Z + setting.offset(scale))
-        found = step.coefficients
+        atoms, found = setting.atoms(step.place), step.coefficients
         self._store_expansion(KernelExpansion(atoms, found.B.T.copy(), found.b.copy()))
 
     def _store_facts(self, step: Step, descent: Descent, problem: Problem) -> None:
@@ -349,18 +362,13 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
 
     def _relevances(self, step: Step, problem: Problem) -> Array:
         """Shares of the features in the mean squared slope, a deviation of each as the unit."""
-        outer = average_outer_product(step, problem.table, problem.weights)
-        scale = problem.table.scale
         columns = problem.table.columns
-        if scale is None:
-            diagonal = np.zeros(problem.table.X.shape[1])
-            diagonal[slice(None) if columns is None else columns] = outer.diagonal()
-        elif scale.ndim == 1:
-            diagonal = outer.diagonal() * scale**2
-        else:
-            diagonal = np.einsum("ij,jk,ik->i", scale, outer, scale)
+        squares = np.zeros(problem.table.X.shape[1])
+        squares[slice(None) if columns is None else columns] = mean_squared_slopes(
+            step, problem.table, problem.weights
+        )
         few = problem.table.X[blocks.evenly_spaced(problem.table.shape[0], 2000)]
-        shares = np.maximum(diagonal, 0.0) * _dense(few).var(axis=0)
+        shares = squares * dense_rows(few).var(axis=0)
         total = float(shares.sum())
         return np.asarray(shares / total) if total > 0 else shares
 
@@ -410,24 +418,13 @@ def _share(fraction: float, n_rows: int) -> int:
     return min(max(1, round(fraction * n_rows)), n_rows - 1)
 
 
-def _dense(X: Any) -> Array:
-    """Rows as a dense float64 array."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-
-
 def _in_features(model: Any, centre: Array) -> Array:
     """Vectors of a fitted model in the coordinates of X; with a metric the nearest to a centre."""
-    Z, metric = _dense(model.support_vectors_), getattr(model, "metric_", None)
+    Z, metric = dense_rows(model.support_vectors_), getattr(model, "metric_", None)
     d = Z.shape[1] if metric is None else len(metric)
     if d != len(centre):
         raise ValueError(f"init: its vectors have {d} features, X has {len(centre)}")
     return Z if metric is None else centre + (Z - centre @ metric) @ np.linalg.pinv(metric)
-
-
-def _random_rows(samples: Samples, n: int, rng: Any) -> Array:
-    """Rows drawn without replacement, in proportion to their weights."""
-    shares = samples.weights / samples.weights.sum()
-    return _dense(samples.X[rng.choice(len(shares), size=n, replace=False, p=shares)])
 
 
 @with_entries
@@ -631,8 +628,3 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     def _resolved_loss(self, samples: Samples) -> Loss:
         """A loss of residuals."""
         return self._convex(samples, classifier=False)
-
-    def _shaped(self, outputs: Array) -> Array:
-        """Predictions from outputs, in the form of the training targets."""
-        loss = getattr(self, "loss_", None)
-        return super()._shaped(outputs if loss is None else loss.mean(outputs))

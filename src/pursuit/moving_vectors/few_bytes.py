@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit.base.cross_validation import Rows, resolve_scorer
 from pursuit.expansion.expansion import KernelExpansion
@@ -31,7 +32,14 @@ from pursuit.optimize.coefficients import Targets, normal_equations
 from pursuit.optimize.kernel_blocks import BlockValues
 from pursuit.optimize.variable_projection import Problem, Step
 
-__all__ = ["Size", "best_size", "bytes_of", "possible_sizes", "with_rounded_coefficients"]
+__all__ = [
+    "Size",
+    "best_size",
+    "bytes_of",
+    "kernel_arrays",
+    "possible_sizes",
+    "with_rounded_coefficients",
+]
 
 # Ranks and precisions that are tried, and the most vectors of a model. Of the ranks that leave room
 # for as many vectors the largest ones are tried.
@@ -64,6 +72,7 @@ def bytes_of(expansion: KernelExpansion, precision: str) -> int:
     total += n_bytes(np.shape(atoms.centres), precision)
     constants = "float64" if precision == "float64" else "float32"
     total += n_bytes((len(expansion.intercept), 1), constants)
+    total += kernel_bytes(atoms.kernel)
     scale = getattr(atoms, "scale", None)
     if scale is None:
         return total
@@ -71,6 +80,17 @@ def bytes_of(expansion: KernelExpansion, precision: str) -> int:
     return total + n_bytes(
         scale.shape if whole else (len(scale), 1), precision if whole else constants
     )
+
+
+def kernel_bytes(kernel: Any) -> int:
+    """Bytes of the arrays of a kernel, which are not rounded."""
+    return sum(value.nbytes for value in kernel_arrays(kernel))
+
+
+def kernel_arrays(kernel: Any) -> list[Array]:
+    """The numbers of the features, or the matrix, that a kernel was given."""
+    held = getattr(kernel, "__dict__", {}).items()
+    return [v for name, v in held if isinstance(v, np.ndarray) and not name.startswith("_")]
 
 
 def possible_sizes(model: Any, samples: Samples) -> list[Size]:
@@ -82,11 +102,13 @@ def possible_sizes(model: Any, samples: Samples) -> list[Size]:
         If none fits; the message says how many vectors would.
     """
     (n_rows, d), n_outputs = samples.X.shape, samples.Y.shape[1]
+    own = kernel_bytes(model._resolved_kernel(samples))
     precisions = CHOICES if model.precision is None else (model.precision,)
     sizes, most = [], 0
     for rank in _ranks(model, d, n_outputs):
+        room = model.max_bytes - (own if rank is None else 0)  # a map takes the place of its own
         for precision in precisions:
-            held = _vectors_within(model.max_bytes, Size(1, rank, precision), d, n_outputs)
+            held = _vectors_within(room, Size(1, rank, precision), d, n_outputs)
             most = max(most, held)
             auto = model.n_components == "auto"
             n = min(held, MOST_VECTORS, n_rows) if auto else int(model.n_components)

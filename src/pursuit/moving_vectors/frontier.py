@@ -53,12 +53,21 @@ from pursuit.moving_vectors.estimators import (
     SparseKernelClassifier,
     SparseKernelRegressor,
 )
+from pursuit.moving_vectors.few_bytes import kernel_arrays
 from pursuit.moving_vectors.projected import mapped
 from pursuit.optimize.coefficients import Targets, normal_equations
 from pursuit.optimize.kernel_blocks import BlockValues, Place, Table
 from pursuit.optimize.moving import origin
 
-__all__ = ["Frontier", "expansion_bytes", "frontier", "removal_order"]
+__all__ = [
+    "Frontier",
+    "expansion_bytes",
+    "falling_sizes",
+    "frontier",
+    "measured",
+    "removal_order",
+    "shrunk_models",
+]
 
 # The next size is the last one over no more than this; vectors move again in between.
 LARGEST_STEP = 2.0**0.5
@@ -232,12 +241,18 @@ def frontier(
     score = check_scoring(model, scoring=scoring)
     if not hasattr(model, "expansion_"):
         model = clone(model).fit(X, y, sample_weight)
-    model, models = _of_given_size(model), []
-    for size in _sizes(sizes, model.n_components_):
-        model = _thinned(model, size, (X, y, sample_weight), max_iter)
-        models.append(model)
+    models = shrunk_models(_of_given_size(model), (X, y, sample_weight), sizes, max_iter)
     held = (X, y) if X_val is None else (X_val, y_val)
-    return _measured(models, [float(score(model, *held)) for model in models], scoring)
+    return measured(models, [float(score(model, *held)) for model in models], scoring)
+
+
+def shrunk_models(model: Any, data: tuple[Any, Any, Any], sizes: Any, max_iter: int) -> list[Any]:
+    """A fitted model brought down to each size, the largest first; `data` are X, y and weights."""
+    models = []
+    for size in falling_sizes(sizes, model.n_components_):
+        model = _thinned(model, size, data, max_iter)
+        models.append(model)
+    return models
 
 
 def _check(model: Any, max_iter: int, X_val: Any, y_val: Any) -> None:
@@ -261,15 +276,15 @@ def _of_given_size(model: MovingVectors) -> Any:
     return copy.deepcopy(model).set_params(n_components=model.n_components_, **chosen)
 
 
-def _measured(models: list[Any], scores: list[float], scoring: Any) -> Frontier:
-    """The frontier of some models with their scores."""
+def measured(models: list[Any], scores: list[float], scoring: Any) -> Frontier:
+    """The frontier of some models of falling size with their scores."""
     sizes = np.array([model.n_components_ for model in models])
     nbytes = np.array([expansion_bytes(model) for model in models])
     energies = np.array([model.energy_ for model in models])
     return Frontier(models, sizes, nbytes, np.array(scores), energies, scoring)
 
 
-def _sizes(sizes: Any, largest: int) -> list[int]:
+def falling_sizes(sizes: Any, largest: int) -> list[int]:
     """The sizes asked for, falling and distinct."""
     sizes = _default_sizes(largest) if sizes is None else np.ravel(np.asarray(sizes))
     for size in sizes:
@@ -371,7 +386,8 @@ def expansion_bytes(model: Any) -> int:
     ----------
     model : estimator
         Fitted, with ``support_vectors_``, ``dual_coef_`` and ``intercept_``; the entries of sparse
-        vectors other than zero count. A metric counts with its numbers.
+        vectors other than zero count. A metric counts with its numbers, and so does a kernel with
+        a number for each feature or a matrix.
 
     Returns
     -------
@@ -380,5 +396,6 @@ def expansion_bytes(model: Any) -> int:
     """
     atoms = getattr(getattr(model, "expansion_", None), "atoms", None)
     parts = [model.support_vectors_, model.dual_coef_, model.intercept_]
+    parts += kernel_arrays(getattr(atoms, "kernel", None))
     parts += [scale for scale in (getattr(atoms, "scale", None),) if scale is not None]
     return 4 * sum(int(part.nnz if hasattr(part, "nnz") else np.size(part)) for part in parts)

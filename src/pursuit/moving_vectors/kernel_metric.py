@@ -27,6 +27,7 @@ from pursuit.linalg import blocks
 from pursuit.losses import SquaredError
 from pursuit.moving_vectors.metric import learn_metric, principal_axes
 from pursuit.moving_vectors.projected import mapped
+from pursuit.moving_vectors.setting import composed
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import Plan, move, origin, precision, shift_invariant
 from pursuit.optimize.variable_projection import Free, Problem
@@ -140,9 +141,9 @@ class KernelMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelPara
         )
         if not shift_invariant(kernel):
             raise ValueError(f"kernel: KernelMetric needs the rbf or the laplacian, not {kernel}")
-        centre = origin(kernel, samples)
-        dtype = precision(kernel, samples, self.n_components, centre)
-        table = Table(samples.X, centre, dtype)
+        centre, (kernel, scale) = origin(kernel, samples), kernel.split()
+        dtype = precision(kernel, samples, self.n_components, centre, scale)
+        table = Table(samples.X, centre, dtype, scale)
         problem = Problem(table, samples.Y, self.C * samples.weights, SquaredError())
         rng = check_random_state(self.random_state)
         if isinstance(self.metric, str):
@@ -186,14 +187,15 @@ class KernelMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelPara
         rows = problem.table.block(rng.permutation(n)[: self.n_components]).astype(np.float64)
         plan = Plan(RANK_ITERATIONS, 1e-4, Free(False, True, self.C), rng)
         found = move(problem, place._replace(Z=rows @ A, A=A), plan).best.place
-        self.kernel_, self._scale = found.kernel, np.asarray(found.A)
+        self.kernel_, self._scale = found.kernel, np.asarray(composed(problem.table.scale, found.A))
 
     def _store(self, table: Table) -> None:
         """Set the fitted attributes."""
         scale = self._scale
         self.metric_ = np.diag(scale) if scale.ndim == 1 else scale
-        few = table.block(blocks.evenly_spaced(table.shape[0], 2000))
-        variance = few.astype(np.float64).var(axis=0)
+        few = table.X[blocks.evenly_spaced(table.shape[0], 2000)]
+        rows = Table(few, table.origin, table.dtype).block(slice(None))
+        variance = rows.astype(np.float64).var(axis=0)
         stretched = variance * (self.metric_**2).sum(axis=1)
         total = float(stretched.sum())
         self.feature_relevances_ = stretched / total if total > 0 else stretched

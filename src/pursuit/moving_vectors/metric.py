@@ -13,19 +13,20 @@ M            ``outer``     (p, p) average gradient outer product in the coordina
 A            ``scale``     (d, p) or (d,) the map to the coordinates, u = A'(x - mean)
 ===========  ============  ===================================================================
 
-Steps. From A = I, a few rounds:
+Steps. From A = I, the map of a kernel that has one, or that of a fit nearby, a few rounds:
 
 1. Vectors and gamma move for a few iterations in the coordinates at hand.
 2. Rows held out say how good this round's metric is.
 3. M in these coordinates; A <- A M^power, scaled so that the rows keep their total variance.
 
-The best round is kept, which may be that of A = I. Directions along which the function does not
+The best round is kept, which may be the first. Directions along which the function does not
 change shrink; with power 1/4 the metric of the distances is the root of M. A diagonal metric takes
 the diagonal of M alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ from pursuit.optimize.kernel_blocks import (
     Table,
     homogeneous,
     kernel_values,
-    slopes,
+    slopes_in_rows,
     through,
 )
 from pursuit.optimize.moving import Plan, move
@@ -68,7 +69,7 @@ class LearnedMetric(NamedTuple):
     kernel : Kernel
         With the gamma of the best round.
     losses : ndarray of shape (n_rounds + 1,)
-        Mean held-out loss of each round, that of A = I first.
+        Mean held-out loss of each round, that of the first map first.
     """
 
     scale: Array
@@ -84,23 +85,36 @@ def outputs(step: Step, X: Array) -> Array:
     return np.asarray((K @ found.B.astype(X.dtype)).astype(np.float64) + found.b)
 
 
-def average_outer_product(step: Step, table: Table, weights: Array) -> Array:
-    """M in the coordinates of the table, over at most 2000 rows."""
+def output_slopes(step: Step, table: Table, weights: Array) -> Iterator[Array]:
+    """For each output its slopes in u at at most 2000 rows, times the root of a row's share."""
     place, B = step.place, step.coefficients.B
     rows = blocks.evenly_spaced(table.shape[0], OUTER_ROWS)
-    shares = weights[rows] / weights[rows].sum()
     H = homogeneous(through(table.block(rows), place.A))
     K = kernel_values(place.kernel, H, place.Z.astype(H.dtype))
-    outer, root = np.zeros((place.Z.shape[1],) * 2), np.sqrt(shares).astype(H.dtype)[:, None]
-    for column in B.T:
-        weight = np.broadcast_to(column.astype(H.dtype), K.shape)
-        gradients = root * slopes(place, weight, K, H, wanted=(False, True)).U
-        outer += gradients.T @ gradients
-    if place.A is None:
+    root = np.sqrt(weights[rows] / weights[rows].sum()).astype(H.dtype)[:, None]
+    for column in B.T.astype(H.dtype):
+        yield slopes_in_rows(place, root * column, K, H)
+
+
+def average_outer_product(step: Step, table: Table, weights: Array) -> Array:
+    """M in the coordinates of the table, over at most 2000 rows."""
+    outer = np.zeros((step.place.Z.shape[1],) * 2)
+    for slope in output_slopes(step, table, weights):
+        outer += slope.T @ slope
+    A = step.place.A
+    if A is None:
         return outer
-    if place.A.ndim == 1:
-        return np.asarray(outer * np.outer(place.A, place.A))
-    return np.asarray(place.A @ outer @ place.A.T)
+    return np.asarray(outer * np.outer(A, A) if A.ndim == 1 else A @ outer @ A.T)
+
+
+def mean_squared_slopes(step: Step, table: Table, weights: Array) -> Array:
+    """The diagonal of M in the features of X, those of the table's columns if it chooses some."""
+    scale = table.scale if step.place.A is None else step.place.A
+    squares = np.zeros(step.place.Z.shape[1] if scale is None else len(scale))
+    for slope in output_slopes(step, table, weights):
+        wide = through(slope, None if scale is None else scale.T)
+        squares += np.einsum("ij,ij->j", wide, wide)
+    return squares
 
 
 def principal_axes(table: Table, rank: int) -> Array:
@@ -112,14 +126,20 @@ def principal_axes(table: Table, rank: int) -> Array:
 
 
 def learn_metric(
-    problem: Problem, kernel: Kernel, form: str, n_vectors: int, n_rounds: int, rng: Any
+    problem: Problem,
+    kernel: Kernel,
+    form: str,
+    n_vectors: int,
+    n_rounds: int,
+    rng: Any,
+    start: Array | None = None,
 ) -> LearnedMetric:
     """Steps 1 to 3.
 
     Parameters
     ----------
     problem : Problem
-        Rows, targets and loss; its table has no map.
+        Rows, targets and loss; a map of its table is where the rounds start from.
     kernel : Kernel
         A kernel of distances.
     form : {"diagonal", "full"}
@@ -130,17 +150,24 @@ def learn_metric(
         Rounds at most.
     rng : RandomState
         Draws rows.
+    start : ndarray of shape (d,) or (d, d), optional
+        A at the start; None: I, or the map of a kernel that has one.
+
+    Raises
+    ------
+    ValueError
+        If a diagonal is wanted from a matrix on.
     """
     fitted, held_out = _split(problem, rng)
     table = fitted.table
-    scale = np.ones(table.shape[1]) if form == "diagonal" else np.eye(table.shape[1])
-    start = rng.permutation(table.shape[0])[:n_vectors]
+    scale = _first_map(table, form) if start is None else start
+    drawn = rng.permutation(table.shape[0])[:n_vectors]
     best: tuple[Array, Kernel] = (scale, kernel)
     losses: list[float] = []
     for r in range(n_rounds + 1):
         rows = Table(table.X, table.origin, table.dtype, scale)
         plan = Plan(ROUND_ITERATIONS, 0.0, Free(gamma=isinstance(kernel, RBF)), rng)
-        place = Place(kernel, rows.block(start).astype(np.float64))
+        place = Place(kernel, rows.block(drawn).astype(np.float64))
         step = move(fitted._replace(table=rows), place, plan).best
         losses.append(_held_out_loss(step, held_out, scale))
         kernel = step.place.kernel
@@ -150,6 +177,16 @@ def learn_metric(
             outer = average_outer_product(step, rows, fitted.weights)
             scale = _rescaled(_sharpened(scale, outer), rows, scale)
     return LearnedMetric(*best, np.array(losses))
+
+
+def _first_map(table: Table, form: str) -> Array:
+    """A of the first round: that of the table, or I."""
+    scale = np.ones(table.shape[1]) if table.scale is None else table.scale
+    if form == "full":
+        return np.diag(scale) if scale.ndim == 1 else scale
+    if scale.ndim == 2:
+        raise ValueError("metric='diagonal' does not go with a kernel that has a matrix")
+    return scale
 
 
 def _split(problem: Problem, rng: Any) -> tuple[Problem, Problem]:

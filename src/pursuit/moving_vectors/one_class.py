@@ -13,10 +13,11 @@ from pursuit._validation import Samples, check_integer, check_real, check_weight
 from pursuit.base.docstrings import with_entries
 from pursuit.base.estimators import ExpansionEstimator
 from pursuit.base.parameters import KernelParameters, constructor, positional
-from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.predictor import Answers, Novelty
 from pursuit.kernels import is_precomputed
 from pursuit.losses import SquaredHinge
+from pursuit.moving_vectors.setting import setting_of
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import Plan, move, origin, precision
 from pursuit.optimize.variable_projection import Free, Problem
@@ -133,14 +134,16 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         kernel = self._resolved_kernel(samples)
         n = min(int(self.n_components), samples.X.shape[0])
         centre = origin(kernel, samples)
-        table = Table(samples.X, centre, precision(kernel, samples, n, centre))
+        setting = setting_of(kernel, samples.X, centre)._replace(columns=None)
+        dtype = precision(setting.kernel, samples, n, centre, setting.scale)
+        table = Table(samples.X, centre, dtype, setting.scale)
         problem = Problem(table, samples.Y, self.C * samples.weights, SquaredHinge(), False)
         shares = samples.weights / samples.weights.sum()
         rows = rng.choice(len(shares), size=n, replace=False, p=shares)
-        place = Place(kernel, table.block(rows).astype(np.float64))
+        place = Place(setting.kernel, table.block(rows).astype(np.float64))
         descent = move(problem, place, Plan(self.max_iter, self.tol, Free(), rng))
         B = descent.best.coefficients.B
-        atoms = Atoms(kernel, descent.best.place.Z + centre)
+        atoms = setting.atoms(descent.best.place)
         self._store_expansion(KernelExpansion(atoms, B.T.copy(), np.zeros(1)))
         self.energy_path_, self.stop_reason_ = descent.values, descent.reason
         self.n_iter_ = len(descent.values) - 1
@@ -190,7 +193,7 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         values : ndarray of shape (n_samples,)
             Scores less the threshold.
         """
-        return np.asarray(self.score_samples(X) - self.offset_)
+        return self._decided(X)
 
     def predict(self, X: Any) -> Array:
         """Call each row an outlier or not.
@@ -205,7 +208,11 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         y : ndarray of shape (n_samples,)
             -1 for outliers, 1 for the others.
         """
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+        return self._predicted(X)
+
+    def _answers(self) -> Answers:
+        """Inside or outside."""
+        return Novelty(self.offset_)
 
 
 def _quantile(scores: Array, shares: Array, level: float) -> float:

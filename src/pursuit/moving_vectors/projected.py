@@ -10,17 +10,16 @@ import numpy as np
 from scipy import sparse
 
 from pursuit._typing import Array
+from pursuit.geometry.linear_maps import image
 from pursuit.kernels import Kernel
 
 __all__ = ["ProjectedAtoms", "mapped"]
 
 
 def mapped(X: Any, scale: Array) -> Array:
-    """Rows through a linear map: x * scale, or x @ scale."""
-    if sparse.issparse(X):
-        wide = X.multiply(scale).tocsr() if scale.ndim == 1 else X @ scale
-        return np.asarray(wide.toarray() if sparse.issparse(wide) else wide)
-    return np.asarray(X * scale if scale.ndim == 1 else X @ scale)
+    """Rows through a linear map, dense."""
+    U = image(X, scale)
+    return np.asarray(U.toarray() if sparse.issparse(U) else U)
 
 
 @dataclass(frozen=True)

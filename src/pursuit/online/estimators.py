@@ -335,14 +335,15 @@ class OnlineKernelRegressor(RegressorMixin, _Online, ExpansionRegressor):
             With ``return_std=True``.
         """
         rows = self._validated(X)
-        mean = self._shaped(self.expansion_(rows))
+        answers = self._answers()
+        mean = answers.prediction(self.expansion_(rows))
         if not return_std:
             return mean
         rows, tracker = rows.astype(np.float64), self.tracker_
         values = self._kernel(rows, self._points) + self._constant
         spread = tracker.variances(values, self._kernel.diagonal(rows) + self._constant)
         variances = np.outer(spread + tracker.noise, tracker.scale)
-        return mean, self._shaped(np.sqrt(variances))
+        return mean, answers.decision(np.sqrt(variances))
 
 
 @with_entries

@@ -41,7 +41,7 @@ import numpy as np
 from scipy import sparse
 
 from pursuit._typing import Array
-from pursuit.kernels import RBF, Kernel
+from pursuit.kernels import Kernel, is_gaussian
 from pursuit.linalg import blocks
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "homogeneous",
     "kernel_values",
     "slopes",
+    "slopes_in_rows",
     "through",
     "with_gamma",
 ]
@@ -266,7 +267,7 @@ class BlockValues:
 def kernel_values(kernel: Kernel, H: Array, Z: Array, out: Array | None = None) -> Array:
     """K(u, z) in the type of H; a Gaussian by one product and one exponential (eq. 1)."""
     values = np.empty((len(H), len(Z)), H.dtype) if out is None else out
-    if not isinstance(kernel, RBF):
+    if not is_gaussian(kernel):
         values[:] = kernel(H[:, :-2].astype(np.float64), Z.astype(np.float64))
         return values
     gamma, lowest = H.dtype.type(kernel.gamma), H.dtype.type(LOWEST[H.dtype])
@@ -294,7 +295,7 @@ def slopes(
 ) -> _Slopes:
     """Slopes of sum(weights * K(U, Z)), which may write on `weights`; `wanted`: in gamma, in U."""
     kernel, Z = place.kernel, place.Z
-    if not isinstance(kernel, RBF):
+    if not is_gaussian(kernel):
         return _slopes_of_any_kernel(place, weights, H[:, :-2], wanted)
     M = np.multiply(weights, K, out=weights if weights.flags.writeable else None)
     cross = (M.T @ H[:, :-1]).astype(np.float64)  # eq. 2
@@ -306,9 +307,24 @@ def slopes(
         vectors = columns @ (kernel.gamma * np.einsum("ij,ij->i", Z, Z))
         in_gamma = float(2.0 * (kernel.gamma * MU * Z).sum() - rows - vectors)  # eq. 4
     if wanted[1]:
-        U, gamma = H[:, :-2], H.dtype.type(kernel.gamma)
-        in_U = 2 * gamma * (M @ Z.astype(H.dtype) - M.sum(axis=1)[:, None] * U)  # eq. 5
+        in_U = _slopes_in_rows(place, M, H)
     return _Slopes(in_Z, in_gamma, in_U)
+
+
+def slopes_in_rows(place: Place, weights: Array, K: Array, H: Array) -> Array:
+    """Slopes of sum(weights * K(U, Z)) in U alone."""
+    if is_gaussian(place.kernel):
+        return _slopes_in_rows(place, weights * K, H)
+    U, weights = H[:, :-2].astype(np.float64), weights.astype(np.float64)
+    return np.asarray(place.kernel.weighted_gradient(U, place.Z, weights))
+
+
+def _slopes_in_rows(place: Place, M: Array, H: Array) -> Array:
+    """Those of a Gaussian (eq. 5)."""
+    slope = M @ place.Z.astype(H.dtype)
+    slope -= M.sum(axis=1)[:, None] * H[:, :-2]
+    slope *= H.dtype.type(2.0 * place.kernel.gamma)  # type: ignore[attr-defined]
+    return np.asarray(slope)
 
 
 def _slopes_of_any_kernel(

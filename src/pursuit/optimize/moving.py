@@ -21,7 +21,7 @@ from sklearn.decomposition import PCA
 from pursuit._typing import Array
 from pursuit._validation import Samples, fits_single
 from pursuit.geometry.unique_rows import parted
-from pursuit.kernels import RBF, Kernel, Laplacian
+from pursuit.kernels import RBF, Kernel, Laplacian, Mahalanobis, is_gaussian
 from pursuit.linalg import blocks
 from pursuit.optimize.kernel_blocks import Place, Table, through
 from pursuit.optimize.variable_projection import (
@@ -48,10 +48,10 @@ WORTH_A_PART = 1.5
 # Rows of the first part, and of the later ones; a vector has at least ROWS_A_VECTOR.
 FIRST_PART, LATER_PARTS, ROWS_A_VECTOR = 2000, (10_000, 50_000), 8
 # Iterations on each part.
-PART_ITERATIONS = 40
+PART_ITERATIONS = 30
 # Of the iterations on a Gaussian of many features, this share is spent on the principal axes that
 # hold this share of the variance, found from so many rows, where so much work (n N d) is at stake.
-REDUCED_SHARE, REDUCED_VARIANCE, AXES_ROWS, REDUCED_WORK = 0.9, 0.97, 3000, 1e8
+REDUCED_SHARE, REDUCED_VARIANCE, AXES_ROWS, REDUCED_WORK = 0.9, 0.93, 3000, 1e8
 # Fewer rows where these have more numbers in all, but never fewer than the first number.
 LEAST_ROWS, AXES_ENTRIES = 100, 10_000_000
 # A vector is dead if it moves the outputs by less than this share of what vectors do on average.
@@ -90,7 +90,7 @@ class Plan(NamedTuple):
 
 def shift_invariant(kernel: Kernel) -> bool:
     """Whether the kernel depends on differences alone, so that the origin is free."""
-    return isinstance(kernel, RBF | Laplacian)
+    return isinstance(kernel, RBF | Laplacian | Mahalanobis)
 
 
 def origin(kernel: Kernel, samples: Samples) -> Array:
@@ -121,13 +121,18 @@ def varying(kernel: Kernel, X: Any) -> Array | None:
     return None if varies.all() or not varies.any() else np.flatnonzero(varies)
 
 
-def precision(kernel: Kernel, samples: Samples, n_vectors: int, centre: Array) -> Any:
-    """float32 for large problems that bear it, in their numbers and exponents; else float64."""
+def precision(
+    kernel: Kernel, samples: Samples, n_vectors: int, centre: Array, scale: Array | None = None
+) -> Any:
+    """float32 for large problems that bear it, in their numbers and exponents; else float64.
+
+    The kernel is one of rows through the map `scale`, if there is one.
+    """
     n, d = samples.X.shape
-    if n * n_vectors * d < DOUBLE_WORK or not isinstance(kernel, RBF):
+    if n * n_vectors * d < DOUBLE_WORK or not is_gaussian(kernel):
         return np.float64
     few = samples.X[blocks.evenly_spaced(n, 1000)]
-    few = (few.toarray() if sparse.issparse(few) else few) - centre
+    few = through((few.toarray() if sparse.issparse(few) else few) - centre, scale)
     if not fits_single(float(np.abs(few).max(initial=0.0))):
         return np.float64
     exponent = kernel.gamma * float(np.einsum("ij,ij->i", few, few).max())
@@ -184,7 +189,7 @@ def move(problem: Problem, place: Place, plan: Plan) -> Descent:
 def leading_axes(problem: Problem, place: Place) -> Array | None:
     """Principal axes that hold nearly all variance, if they are few and much work is saved."""
     (n, d), N = problem.table.shape, len(place.Z)
-    fits = isinstance(place.kernel, RBF) and place.A is None and not _is_hinge(problem)
+    fits = is_gaussian(place.kernel) and place.A is None and not _is_hinge(problem)
     if not fits or n * N * d < REDUCED_WORK:
         return None
     few = problem.table.block(
@@ -200,7 +205,7 @@ def _whole(problem: Problem, place: Place, unit: float, plan: Plan) -> Descent:
     n_rows, n_before = problem.table.shape[0], 0
     order = plan.rng.permutation(n_rows)
     sizes = parts(n_rows, len(place.Z)) if plan.max_iter and not _is_hinge(problem) else []
-    short = plan._replace(max_iter=min(PART_ITERATIONS, plan.max_iter), watch=None)
+    short = plan._replace(max_iter=PART_ITERATIONS, watch=None)
     for size in sizes:
         part = problem.take(np.sort(order[:size]))
         found = _descend(part, place, unit, short)

@@ -1,4 +1,4 @@
-"""Support vector machines on given expansion vectors, and the energy of moving these.
+"""Support vector machines on given expansion vectors, and the energy of given functions on these.
 
 M. Wu, B. Schoelkopf and G. Bakir, "Building sparse large margin classifiers", ICML 2005; the
 equation numbers are theirs.
@@ -26,8 +26,8 @@ The energy. For coefficients a (n,), fixed,
     J(Z; a) = 1/2 u' K_z^{-1} u,    u = P a,    beta = K_z^{-1} u,
     dJ/dz_i = beta_i sum_j a_j dK(z_i, x_j)/dz_i - beta_i sum_m beta_m dK(z_i, z_m)/dz_i.
 
-W(Z) (eq. 10, 32) is sum_i alpha_i - J(Z; alpha y); by lemma 1 (eq. 34) alpha may be held fixed in
-its slope, so that dW/dz = -dJ/dz. The reduced set method (eq. 4, 35) maximises the same J.
+The reduced set method (eq. 4, 35) maximises it. W(Z) (eq. 10, 32) is sum_i alpha_i - J(Z; alpha y);
+``variable_projection.py`` follows it.
 
 Where we differ. K_z has its diagonal multiplied by 1 + 1e-8, here and in every derivative, so that
 vectors that coincide leave it definite.
@@ -47,7 +47,16 @@ from pursuit.linalg import blocks
 from pursuit.linalg.factor import cholesky, solve_right, solve_transposed, solve_upper
 from pursuit.optimize.svm import MarginSolution, solve_margin
 
-__all__ = ["VectorSolution", "energy", "features", "solve_on_vectors", "whitened"]
+__all__ = [
+    "VectorSolution",
+    "definite_factor",
+    "energy",
+    "features",
+    "jittered",
+    "solve_on_values",
+    "solve_on_vectors",
+    "whitened",
+]
 
 # The diagonal of K_z is multiplied by one plus this: coinciding vectors leave it definite.
 JITTER = 1e-8
@@ -98,20 +107,23 @@ def whitened(kernel: Kernel, Z: Array) -> Array:
     ValueError
         If the kernel matrix of the vectors is not positive semidefinite.
     """
-    gram = _jittered(kernel(Z, Z) if len(Z) else np.empty((0, 0)))
-    with blocks.blas_threads(1.0 * len(Z) ** 3):
+    return definite_factor(kernel, jittered(kernel(Z, Z) if len(Z) else np.empty((0, 0))))
+
+
+def definite_factor(kernel: Kernel, gram: Array) -> Array:
+    """R of K_z with its diagonal as it is to be; the error is that of `whitened`."""
+    with blocks.blas_threads(1.0 * len(gram) ** 3):
         factor = cholesky(gram)
     if len(factor) < len(gram) or not np.isfinite(factor).all():
         raise ValueError(f"kernel: {kernel} is not positive semidefinite on the expansion vectors")
     return factor
 
 
-def _jittered(gram: Array) -> Array:
-    """The matrix with its diagonal multiplied by 1 + 1e-8; a zero becomes the unit of that."""
-    diagonal = gram.diagonal().copy()
-    floor = JITTER * (float(np.abs(diagonal).max(initial=0.0)) or 1.0)
-    gram[np.diag_indices(len(gram))] += np.where(diagonal > 0, JITTER * diagonal, floor)
-    return gram
+def jittered(gram: Array, jitter: float = JITTER) -> Array:
+    """The matrix with its diagonal times 1 + jitter; a zero becomes the unit of that."""
+    diagonal = gram.diagonal()
+    floor = jitter * (float(np.abs(diagonal).max(initial=0.0)) or 1.0)
+    return np.asarray(gram + np.diag(np.where(diagonal > 0, jitter * diagonal, floor)))
 
 
 def features(values: Array, factor: Array) -> Array:
@@ -178,19 +190,31 @@ def solve_on_vectors(
     True
     """
     factor = whitened(kernel, Z)  # eq. 30
-    values = _values(kernel, Z, X)
+    return solve_on_values(_values(kernel, Z, X), factor, Y, bounds, tol=tol, starts=starts)
+
+
+def solve_on_values(
+    values: Array,
+    factor: Array,
+    Y: Array,
+    bounds: Array,
+    *,
+    tol: float = 1e-6,
+    starts: Sequence[MarginSolution] | None = None,
+) -> VectorSolution:
+    """SVMs from kernel values with the vectors (n, N_z) and R; see `solve_on_vectors`."""
     if not np.isfinite(values).all():
         refuse_not_finite(values, 0)
-    with blocks.blas_threads(1.0 * len(values) * len(Z) ** 2):
+    with blocks.blas_threads(1.0 * values.size * len(factor)):
         phi = features(values, factor)  # eq. 29
 
     def solve(t: int) -> MarginSolution:
         return solve_margin(phi, Y[:, t], bounds, tol=tol, start=starts[t] if starts else None)
 
-    large = phi.size * len(Z) > PARALLEL_OUTPUTS
+    large = phi.size * len(factor) > PARALLEL_OUTPUTS
     outputs = tuple(blocks.in_parallel(solve, range(Y.shape[1]), parallel=large))
     weights = np.stack([output.weights for output in outputs], axis=1)
-    beta = solve_upper(factor, weights) if len(Z) else weights  # eq. 24, 33
+    beta = solve_upper(factor, weights) if len(factor) else weights  # eq. 24, 33
     return VectorSolution(outputs, beta, np.array([output.bias for output in outputs]))
 
 
@@ -262,7 +286,7 @@ def energy(kernel: Kernel, Z: Array, X: Any, A: Array) -> tuple[float, Array, Ar
     half = solve_transposed(factor, u)  # |half|^2 = u' K_z^{-1} u
     beta = solve_upper(factor, half)
     try:
-        gradient = -kernel.weighted_gradient(Z, Z, _jittered(beta @ beta.T))
+        gradient = -kernel.weighted_gradient(Z, Z, jittered(beta @ beta.T))
         for part in parts:
             gradient += kernel.weighted_gradient(Z, X[rows[part]], beta @ kept[part].T)
     except NotImplementedError:

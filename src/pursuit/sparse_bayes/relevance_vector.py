@@ -229,8 +229,9 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, Expansio
         A name of `pursuit.kernels` or a value from there, a callable
         ``(X, Z, **kernel_params) -> matrix``, or ``"precomputed"``. It need not be positive
         definite, nor symmetric.
-    gamma : {"scale", "auto"} or float, default "scale"
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default "scale"
         Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels, as in ``SVC``.
+        An array holds one for each feature: rbf, laplacian, chi2.
     degree : float, default 3
         Degree of the polynomial and cosine polynomial kernels.
     coef0 : float, default 1
@@ -300,7 +301,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, Expansio
 
     n_components: int | None = positional(default=None)
     kernel: Any = "rbf"
-    gamma: float | str = "scale"
+    gamma: Any = "scale"
     degree: float = 3
     coef0: float = 1
     kernel_params: Mapping[str, Any] | None = None
@@ -372,8 +373,9 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
         A name of `pursuit.kernels` or a value from there, a callable
         ``(X, Z, **kernel_params) -> matrix``, or ``"precomputed"``. It need not be positive
         definite, nor symmetric.
-    gamma : {"scale", "auto"} or float, default "scale"
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default "scale"
         Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels, as in ``SVC``.
+        An array holds one for each feature: rbf, laplacian, chi2.
     degree : float, default 3
         Degree of the polynomial and cosine polynomial kernels.
     coef0 : float, default 1
@@ -444,7 +446,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
 
     n_components: int | None = positional(default=None)
     kernel: Any = "rbf"
-    gamma: float | str = "scale"
+    gamma: Any = "scale"
     degree: float = 3
     coef0: float = 1
     kernel_params: Mapping[str, Any] | None = None
@@ -516,8 +518,9 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
             With ``return_std=True``.
         """
         rows = self._validated(X)
-        mean = self._shaped(self.expansion_(rows))
-        return (mean, self._shaped(self._deviations(rows))) if return_std else mean
+        answers = self._answers()
+        mean = answers.prediction(self.expansion_(rows))
+        return (mean, answers.decision(self._deviations(rows))) if return_std else mean
 
     def _deviations(self, X: Any) -> Array:
         """Standard deviation of the noise and of the weights, (n_rows, n_targets) (T 22)."""

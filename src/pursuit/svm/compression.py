@@ -50,20 +50,20 @@ from pursuit._validation import (
     summed,
 )
 from pursuit._warnings import warn
-from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor, squeeze_binary
+from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor
 from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.predictor import Answers, Novelty
 from pursuit.kernels import RBF, Kernel
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_upper
 from pursuit.optimize.svm_on_vectors import features, solve_on_vectors, whitened
 from pursuit.svm.from_sklearn import (
     KernelModel,
+    Pairs,
     libsvm_rows,
-    pair_votes,
     read_kernel_model,
-    vote_values,
 )
 from pursuit.svm.moved_expansion import move_expansion
 from pursuit.svm.reduction import Reduction, reduce_expansion
@@ -95,8 +95,8 @@ def compress(
     estimator : estimator
         A fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or GaussianProcessRegressor of
         scikit-learn, or a Pipeline that ends in one. Its kernel must be linear, poly, rbf,
-        laplacian or cosine by name; that of a Gaussian process RBF or ConstantKernel * RBF with
-        one length scale, with or without a WhiteKernel added.
+        laplacian or cosine by name; that of a Gaussian process RBF or ConstantKernel * RBF, with or
+        without a WhiteKernel added.
     n_components : int
         The largest number of vectors.
     X : {array-like, CSR matrix} of shape (n_samples, n_features), optional
@@ -297,15 +297,11 @@ class _Compressed(ExpansionEstimator):
 
     def _compare(self, original: Any, samples: Samples, y: Any) -> None:
         """Measure what changed on given rows."""
-        before = self._predicted(samples.Y)
-        after = self._predicted(self.expansion_(samples.X))
+        predicted = self._answers().prediction
+        before, after = predicted(samples.Y), predicted(self.expansion_(samples.X))
         self.prediction_change_ = self._change(before, after)
         if y is not None and hasattr(original, "score"):
             self.scores_ = self._score(y, before), self._score(y, after)
-
-    def _predicted(self, outputs: Array) -> Array:
-        """Predictions from the values of the functions."""
-        raise NotImplementedError
 
     def _score(self, y: Any, predicted: Array) -> float:
         """What ``score`` gives for these predictions."""
@@ -438,12 +434,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
             broken by the values, or with ``decision_function_shape="ovo"`` one value a pair of
             classes, positive for the first of the pair.
         """
-        return self._shaped_values(self._outputs(X))
-
-    def _shaped_values(self, outputs: Array) -> Array:
-        if len(self.classes_) > 2 and self._one_a_class:
-            return vote_values(outputs, len(self.classes_))
-        return squeeze_binary(outputs)
+        return self._decided(X)
 
     def predict(self, X: Any) -> Array:
         """Class labels: by the votes of the pairs, as the original.
@@ -458,20 +449,11 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         y : ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        return self._predicted(self._outputs(X))
+        return self._predicted(X)
 
-    def _predicted(self, outputs: Array) -> Array:
-        n_classes = len(self.classes_)
-        if n_classes == 2:
-            codes = (outputs[:, 0] >= 0).astype(int)
-        elif not self._break_ties:
-            codes = pair_votes(outputs, n_classes).argmax(axis=1)
-        elif self._one_a_class:
-            codes = vote_values(outputs, n_classes).argmax(axis=1)
-        else:
-            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        labels: Array = self.classes_[codes]
-        return labels
+    def _answers(self) -> Answers:
+        """Votes of the pairs."""
+        return Pairs(self.classes_, self._one_a_class, self._break_ties)
 
     def _refitted(
         self, original: Any, machine: KernelModel, samples: Samples, y: Any
@@ -627,9 +609,6 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
 
     def _take_form(self, original: Any, machine: KernelModel) -> None:
         self._one_dimensional = machine.one_dimensional
-
-    def _predicted(self, outputs: Array) -> Array:
-        return self._shaped(outputs)
 
     def _score(self, y: Any, predicted: Array) -> float:
         return float(r2_score(y, predicted))
@@ -800,10 +779,11 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
         labels : ndarray of int of shape (n_samples,)
             1 inside, -1 outside.
         """
-        return self._predicted(self._outputs(X))
+        return self._predicted(X)
 
-    def _predicted(self, outputs: Array) -> Array:
-        return np.where(outputs[:, 0] > 0, 1, -1)
+    def _answers(self) -> Answers:
+        """Inside or outside; the threshold itself is outside."""
+        return Novelty(inside=False)
 
 
 _CLASSES: dict[str, Any] = {

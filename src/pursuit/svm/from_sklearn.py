@@ -22,6 +22,7 @@ the same from the values of the pairs.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -37,9 +38,17 @@ from sklearn.utils.validation import check_is_fitted
 from pursuit._typing import Array
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.predictor import squeeze_binary
 from pursuit.kernels import Kernel, resolve_kernel, scale_gamma
 
-__all__ = ["KernelModel", "libsvm_rows", "pair_votes", "read_kernel_model", "vote_values"]
+__all__ = [
+    "KernelModel",
+    "Pairs",
+    "libsvm_rows",
+    "pair_votes",
+    "read_kernel_model",
+    "vote_values",
+]
 
 Task: TypeAlias = Literal["classifier", "regressor", "outlier_detector"]
 
@@ -184,9 +193,8 @@ def _read_process(estimator: Any) -> KernelModel:
     amplitude, width = _amplitude_and_width(estimator.kernel_)
     if amplitude is None or width is None:
         raise ValueError(
-            "estimator: a GaussianProcessRegressor needs the kernel RBF or ConstantKernel * RBF "
-            "with one length scale, with or without a WhiteKernel added, got "
-            f"{estimator.kernel_}"
+            "estimator: a GaussianProcessRegressor needs the kernel RBF or ConstantKernel * RBF, "
+            f"with or without a WhiteKernel added, got {estimator.kernel_}"
         )
     X, a = estimator.X_train_, np.asarray(estimator.alpha_)
     one_dimensional = a.ndim == 1
@@ -219,11 +227,12 @@ def _normalisation(estimator: Any, kernel: Kernel, a: Array) -> tuple[Array, Arr
     return np.array([line[0] for line in lines]), np.array([line[1] for line in lines])
 
 
-def _amplitude_and_width(kernel: Any) -> tuple[float | None, float | None]:
-    """The constant factor and the length scale between different rows; None where absent."""
+def _amplitude_and_width(kernel: Any) -> tuple[float | None, Any]:
+    """The constant factor and the length scale (or those of the features); None where absent."""
     # A Matern kernel is a subclass of this one.
-    if type(kernel) is process_kernels.RBF and np.size(kernel.length_scale) == 1:
-        return 1.0, float(np.ravel(kernel.length_scale)[0])
+    if type(kernel) is process_kernels.RBF:
+        widths = np.array(kernel.length_scale, dtype=np.float64)
+        return 1.0, float(widths.ravel()[0]) if widths.size == 1 else widths
     if isinstance(kernel, process_kernels.ConstantKernel):
         return float(kernel.constant_value), None
     if isinstance(kernel, process_kernels.Sum):
@@ -234,7 +243,7 @@ def _amplitude_and_width(kernel: Any) -> tuple[float | None, float | None]:
     if isinstance(kernel, process_kernels.Product):
         (first, one), (second, two) = map(_amplitude_and_width, (kernel.k1, kernel.k2))
         if first is not None and second is not None and (one is None or two is None):
-            return first * second, one or two
+            return first * second, two if one is None else one
     return None, None
 
 
@@ -355,3 +364,42 @@ def vote_values(values: Array, n_classes: int) -> Array:
         votes[:, q] += column < 0
     found: Array = votes + sums / (3.0 * (np.abs(sums) + 1.0))
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Labels by the votes of the pairs of classes, as LIBSVM has them.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_classes,)
+        The classes.
+    one_a_class : bool
+        Whether there is a decision value a class (`vote_values`), or one a pair.
+    break_ties : bool
+        Whether the values decide between classes with as many votes.
+    """
+
+    labels: Array
+    one_a_class: bool
+    break_ties: bool
+
+    def decision(self, outputs: Array) -> Array:
+        """A value a class or a pair; a vector for two classes."""
+        if len(self.labels) > 2 and self.one_a_class:
+            return vote_values(outputs, len(self.labels))
+        return squeeze_binary(outputs)
+
+    def prediction(self, outputs: Array) -> Array:
+        """Labels; of two classes the second has the value zero."""
+        n_classes = len(self.labels)
+        if n_classes == 2:
+            codes = (outputs[:, 0] >= 0).astype(int)
+        elif not self.break_ties:
+            codes = pair_votes(outputs, n_classes).argmax(axis=1)
+        elif self.one_a_class:
+            codes = vote_values(outputs, n_classes).argmax(axis=1)
+        else:
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        found: Array = self.labels[codes]
+        return found

@@ -47,6 +47,7 @@ from scipy import sparse
 
 from pursuit._typing import Array
 from pursuit._validation import Samples
+from pursuit.geometry.linear_maps import image, preimage
 from pursuit.geometry.nearest import NearestRows
 from pursuit.geometry.unique_rows import distinct_rows, equal_rows
 from pursuit.kernels import Kernel
@@ -151,9 +152,9 @@ def move_expansion(
     known = _weighed(known, float((squared_norms / units**2).sum()), model.intercept, units)
     search = _Search(kernel, known, n_vectors, free_constant)
     draws = [search.draw(rng) for _ in range(N_DRAWS if cheap else 1)]
-    starts = [*draws, reduced.vectors - search.centre] if cheap else draws
+    starts = [*draws, image(reduced.vectors - search.centre, search.scale)] if cheap else draws
     found = min((search.run(Z, max_iter, rng) for Z in starts), key=_energy)
-    Z, beta = found.best.place.Z + search.centre, units * found.best.coefficients.B
+    Z, beta = search.told(found.best.place.Z), units * found.best.coefficients.B
     errors = squared_errors(kernel, Z, beta, vectors, A, squared_norms)
     small = reduced._replace(
         vectors=Z,
@@ -255,8 +256,10 @@ class _Search:
     """The energy on given rows, and its descent."""
 
     def __init__(self, kernel: Kernel, known: Samples, n_vectors: int, free_constant: bool) -> None:
-        self.kernel, self.n_vectors, self.centre = kernel, n_vectors, origin(kernel, known)
-        table = Table(known.X, self.centre, precision(kernel, known, n_vectors, self.centre))
+        self.n_vectors, self.centre = n_vectors, origin(kernel, known)
+        self.kernel, self.scale = kernel.split()
+        dtype = precision(self.kernel, known, n_vectors, self.centre, self.scale)
+        table = Table(known.X, self.centre, dtype, self.scale)
         self.problem = Problem(table, known.Y, known.weights, SquaredError(), free_constant)
 
     def draw(self, rng: Any) -> Array:
@@ -264,6 +267,10 @@ class _Search:
         weights = self.problem.weights
         rows = rng.choice(len(weights), self.n_vectors, replace=False, p=weights / weights.sum())
         return np.asarray(self.problem.table.block(rows).astype(np.float64))
+
+    def told(self, Z: Array) -> Array:
+        """Vectors in the coordinates of the machine's."""
+        return np.asarray(preimage(Z, self.scale) + self.centre)
 
     def run(self, Z: Array, max_iter: int, rng: Any) -> Descent:
         """The descent from a start."""

@@ -63,7 +63,7 @@ from pursuit.dictionary import draw_candidates
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.geometry.unique_rows import equal_rows
-from pursuit.kernels import RBF, Kernel, Linear, Precomputed, check_values
+from pursuit.kernels import Kernel, Linear, Precomputed, check_values, is_gaussian, split
 from pursuit.linalg import blocks
 from pursuit.optimize.svm import solve_margin
 from pursuit.optimize.svm_on_vectors import solve_on_vectors
@@ -100,10 +100,11 @@ def support_vectors(kernel: Kernel, samples: Samples, C: float) -> tuple[Array, 
     intercept : ndarray of shape (T,)
         b.
     """
-    X, Y, weights = libsvm_rows(samples.X), samples.Y, samples.weights
+    kernel, X = split(kernel, libsvm_rows(samples.X))
+    Y, weights = samples.Y, samples.weights
     signed, intercept = np.zeros(Y.shape), np.zeros(Y.shape[1])
     gram = None
-    if isinstance(kernel, RBF):
+    if is_gaussian(kernel):
         svm = SVC(C=C, kernel="rbf", gamma=kernel.gamma, random_state=0)
     elif isinstance(kernel, Linear):
         svm = SVC(C=C, kernel="linear", random_state=0)
@@ -218,8 +219,9 @@ class ReducedSetClassifier(ClassifierMixin, _BudgetedClassifier):
     kernel : str or Kernel, default "rbf"
         ``"rbf"``, ``"polynomial"`` (or ``"poly"``), ``"linear"``, ``"laplacian"``, ``"cosine"``,
         ``"cosine_polynomial"`` or such a value of `pursuit.kernels`.
-    gamma : {"scale", "auto"} or float, default "scale"
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default "scale"
         Coefficient of the rbf, laplacian and polynomial kernels.
+        An array holds one for each feature: rbf, laplacian, chi2.
     degree : float, default 3
         Degree of the polynomial kernels.
     coef0 : float, default 1
@@ -372,8 +374,9 @@ class ReducedSupportVectorClassifier(ClassifierMixin, _BudgetedClassifier):
     kernel : str, Kernel or callable, default "rbf"
         As in `KernelMatchingPursuitClassifier`, without ``"precomputed"``; positive semidefinite
         for ``regularizer="margin"``.
-    gamma : {"scale", "auto"} or float, default "scale"
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default "scale"
         Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels.
+        An array holds one for each feature: rbf, laplacian, chi2.
     degree : float, default 3
         Degree of the polynomial kernels.
     coef0 : float, default 1

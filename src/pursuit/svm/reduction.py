@@ -59,8 +59,9 @@ from sklearn.utils.extmath import row_norms
 
 from pursuit._typing import Array
 from pursuit._validation import fits_single
+from pursuit.geometry.linear_maps import image, preimage
 from pursuit.geometry.unique_rows import equal_rows
-from pursuit.kernels import RBF, CosinePolynomial, Kernel, Polynomial, Sigmoid
+from pursuit.kernels import CosinePolynomial, Kernel, Polynomial, Sigmoid, is_gaussian
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_transposed, solve_upper
 from pursuit.optimize.svm_on_vectors import energy, whitened
@@ -239,11 +240,12 @@ def reduce_expansion(
         return Reduction(X[kept], A[kept], 0.0, 0.0 * squared_norms, "exact", 0, squared_norm)
     units = np.sqrt(np.where(squared_norms > 0, squared_norms, 1.0)) if equal else 1.0
     A, squared_norms = A / units, squared_norms / units**2
-    start = _Start(kernel, X, A, values / units, n_vectors)
+    plain, scale = kernel.split()
+    start = _Start(plain, image(X, scale), A, values / units, n_vectors)
     found, stop_reason = _smallest(start, n_vectors, tol, max_iter)
     known = np.where(squared_norms > 0, squared_norms, 1.0)
     return Reduction(
-        found.vectors,
+        preimage(found.vectors, scale),
         units * found.coefficients,
         found.error,
         np.sqrt(found.errors / known),
@@ -366,7 +368,7 @@ def _move_together(
 
 def _length(kernel: Kernel, Z: Array) -> float:
     """The distance over which the kernel changes."""
-    if isinstance(kernel, RBF):
+    if is_gaussian(kernel):
         return float(1.0 / np.sqrt(2.0 * kernel.gamma))
     spread = float(np.sqrt(np.square(Z).sum(axis=1).mean() / Z.shape[1]))
     return spread if spread > 0 else 1.0
@@ -386,7 +388,7 @@ class _Start:
         self._factor = np.zeros((n_vectors, n_vectors))
         self._projections = np.zeros((n_vectors, A.shape[1]))
         self._n = 0
-        self._gaussian = _GaussianRows(X, kernel.gamma) if isinstance(kernel, RBF) else None
+        self._gaussian = _GaussianRows(X, float(kernel.gamma)) if is_gaussian(kernel) else None
 
     @property
     def vectors(self) -> Array:

@@ -14,20 +14,22 @@ the objective of a support vector machine whose normal vector lies in the span o
 symbol       name in code         shape and meaning
 ===========  ===================  =======================================================
 Z            ``Z``                (N_z, d) expansion vectors
-C c          ``bounds``           (n,) bounds of the dual variables
-W(Z)         ``objective``        the least value for these vectors                (eq. 10)
-beta, b      ``beta``             (N_z, T), (T,) coefficients that attain it       (eq. 33)
+C c          ``weights``          (n,) what the loss of each row costs
+W(Z)         ``value``            the least value for these vectors                (eq. 10)
+beta, b      ``coefficients``     (N_z, T), (T,) coefficients that attain it       (eq. 33)
 ===========  ===================  =======================================================
 
 Steps.
 
 1. Start: random rows (section 7.5), cluster centres, the rows that kernel matching pursuit
    chooses, or given vectors.
-2. At Z solve the machine on these vectors (eq. 11-33, ``svm_on_vectors.py``), which gives W(Z) and
-   alpha.
-3. dW/dZ = -dJ/dZ at a = alpha y held fixed (lemma 1, eq. 34; the energy J of the same file).
+2. At Z solve the machine on these vectors (eq. 11-33), which gives W(Z) and alpha.
+3. dW/dZ with alpha held fixed (lemma 1, eq. 34).
 4. Z follows L-BFGS on W; back to 2 until W has all but stopped falling. W(Z) is not convex: the
    best of several starts is kept.
+
+W under the hinge loss is a case of the energy of every vector that moves, and steps 2 to 4 are its
+descent: ``optimize/variable_projection.py``.
 
 Several classes: one machine against the rest for each class, each with vectors of its own, as in
 the paper; or one set of vectors for all machines, which minimises the sum of their W.
@@ -41,16 +43,12 @@ that could part them, are moved apart a little. Shared vectors are an addition.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import block_diag
-from scipy.optimize import minimize
 from sklearn.base import ClassifierMixin
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 
@@ -59,46 +57,18 @@ from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
 from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor, positional
-from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.geometry.unique_rows import parted
-from pursuit.greedy.make_pursuit import Method, make_pursuit
+from pursuit.greedy.starts import STARTS, chosen_rows, cluster_centres, random_rows
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
-from pursuit.optimize.svm_on_vectors import VectorSolution, energy, solve_on_vectors
+from pursuit.optimize.kernel_blocks import Place, Table
+from pursuit.optimize.moving import APART, origin, spread
+from pursuit.optimize.variable_projection import Descent, Hinge, Problem, Step, descend
 from pursuit.svm.reduced_set import Cost
 
-__all__ = ["Descent", "SparseLargeMarginClassifier", "sparse_large_margin"]
-
-STARTS = ("random", "kmeans", "matching_pursuit")
-# Relative duality gap of each inner problem: its slope is that of W to about the root of this.
-INNER_GAP = 1e-8
-# W is compared with its value so many iterations before.
-WINDOW = 5
-# Vectors at one place are moved apart by so many standard deviations of the data.
-APART = 0.1
-
-
-class Descent(NamedTuple):
-    """Vectors that L-BFGS has moved.
-
-    Attributes
-    ----------
-    Z : ndarray of shape (N_z, d)
-        Where they are.
-    solution : VectorSolution
-        The machines on them.
-    objectives : ndarray of shape (n_iter + 1,)
-        W at the start and after each iteration.
-    reason : {"tol", "max_iter"}
-        Why the iteration ended.
-    """
-
-    Z: Array
-    solution: VectorSolution
-    objectives: Array
-    reason: str
+__all__ = ["SparseLargeMarginClassifier", "sparse_large_margin"]
 
 
 def sparse_large_margin(
@@ -124,84 +94,15 @@ def sparse_large_margin(
     Returns
     -------
     descent : Descent
-        The best vectors seen.
+        The best vectors seen, in the coordinates of X.
     """
-    # The large products have threads of their own in ``svm_on_vectors.py``.
-    with blocks.blas_threads(0):
-        path = _Path(kernel, samples, C * samples.weights, Z)
-        objectives = [path.at(np.zeros(Z.size)).solution.objective]
-        if max_iter and Z.size and objectives[0] > 0.0:
-            _follow(path, objectives, max_iter, tol)
-    ended = max_iter > 0 and len(objectives) <= max_iter
-    reason = "tol" if ended else "max_iter"
-    return Descent(path.best.Z, path.best.solution, np.array(objectives), reason)
-
-
-def _follow(path: _Path, objectives: list[float], max_iter: int, tol: float) -> None:
-    """L-BFGS on W over its first value; `objectives` grows by one an iteration."""
-    first = objectives[0]
-
-    def scaled(z: Array) -> tuple[float, Array]:
-        step = path.at(z)
-        return step.solution.objective / first, step.slope / first
-
-    def watch(intermediate_result: Any) -> None:
-        objectives.append(float(intermediate_result.fun) * first)
-        if len(objectives) > WINDOW:
-            fall = objectives[-1 - WINDOW] - objectives[-1]
-            if fall <= WINDOW * tol * objectives[-1]:
-                raise StopIteration
-
-    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 0.0}
-    start = np.zeros(path.start.size)
-    minimize(scaled, start, jac=True, method="L-BFGS-B", callback=watch, options=options)
-
-
-class _Step(NamedTuple):
-    """W and its slope at vectors Z, whose way from the start L-BFGS calls z."""
-
-    z: Array
-    Z: Array
-    solution: VectorSolution
-    slope: Array
-
-
-class _Path:
-    """W along the way of L-BFGS; each machine starts from what the last one knew."""
-
-    def __init__(self, kernel: Kernel, samples: Samples, bounds: Array, start: Array) -> None:
-        self.kernel, self.samples, self.bounds = kernel, samples, bounds
-        self.start, self.unit = start, _spread(samples)
-        self.best: _Step
-        self.last: _Step | None = None
-
-    def at(self, z: Array) -> _Step:
-        """Steps 2 and 3 at the vectors that are `z` units from the start."""
-        X, Y, _, _ = self.samples
-        if self.last is not None and np.array_equal(z, self.last.z):
-            return self.last
-        Z = self.start + self.unit * z.reshape(self.start.shape)
-        starts = None if self.last is None else self.last.solution.outputs
-        solution = solve_on_vectors(self.kernel, Z, X, Y, self.bounds, tol=INNER_GAP, starts=starts)
-        _, gradient, _ = energy(self.kernel, Z, X, solution.signed(Y))
-        step = _Step(np.array(z), Z, solution, -self.unit * gradient.ravel())
-        if self.last is None or solution.objective < self.best.solution.objective:
-            self.best = step
-        self.last = step
-        return step
-
-
-def _spread(samples: Samples) -> float:
-    """Root of the mean weighted variance of the columns; 1 where all rows are equal."""
-    X, _, weights, _ = samples
-    shares = weights / weights.sum()
-    if sparse.issparse(X):
-        means = X.T @ shares
-        variance = float((X.multiply(X).T @ shares - means * means).mean())
-    else:
-        deviations = X - shares @ X
-        variance = float((shares @ (deviations * deviations)).mean())
-    return float(np.sqrt(variance)) if variance > 0 else 1.0
+    centre = origin(kernel, samples)
+    table = Table(samples.X, centre, np.float64)
+    problem = Problem(table, samples.Y, C * samples.weights, Hinge())  # eq. 5
+    unit, place = spread(table, samples.weights), Place(kernel, Z - centre)
+    descent = descend(problem, place, unit, max_iter=max_iter, tol=tol)
+    best = descent.best
+    return descent._replace(best=best._replace(place=Place(kernel, best.place.Z + centre)))
 
 
 @constructor
@@ -220,9 +121,10 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
         ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``, ``"cosine"``,
         ``"cosine_polynomial"`` or a value of `pursuit.kernels`: positive semidefinite, with a
         derivative.
-    gamma : {"scale", "auto"} or float, default "scale"
+    gamma : {"scale", "auto"}, float or array of shape (n_features,), default "scale"
         Coefficient of the rbf, laplacian and polynomial kernels. ``"scale"`` is
         1 / (n_features * Var(X)) over the weighted rows, ``"auto"`` is 1 / n_features.
+        An array holds one for each feature: rbf, laplacian, chi2.
     degree : float, default 3
         Degree of the polynomial and cosine polynomial kernels.
     coef0 : float, default 1
@@ -329,8 +231,6 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
         self._check_parameters()
         samples = self._read(X, y, sample_weight)
         samples = samples.take(np.flatnonzero(samples.weights > 0))
-        if not sparse.issparse(samples.X):
-            samples = samples._replace(X=samples.X.astype(np.float64))
         budgets = self._feasible(self._budgets(samples.Y.shape[1]), samples.X.shape[0])
         kernel = self._resolved_kernel(samples)
         outputs = _outputs_of_bases(samples.Y, budgets)
@@ -372,12 +272,13 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
         if not isinstance(self.init, str):
             found = [[Z] for Z in self._given(samples.X, budgets)]
         elif self.init == "matching_pursuit":
-            found = [[Z] for Z in _chosen_rows(kernel, samples, budgets, rng)]
+            found = [[Z] for Z in chosen_rows(kernel, samples, budgets, rng)]
         else:
-            draw = _random_rows if self.init == "random" else _cluster_centres
+            draw = random_rows if self.init == "random" else cluster_centres
             found = [[draw(samples, n, rng) for _ in range(self.n_init)] for n in budgets]
-        unit = APART * _spread(samples)
-        return [[parted(Z, unit, rng) for Z in starts] for starts in found]
+        table = Table(samples.X, origin(kernel, samples), np.float64)
+        distance = APART * spread(table, samples.weights)
+        return [[parted(Z, distance, rng) for Z in starts] for starts in found]
 
     def _given(self, X: Any, budgets: list[int]) -> list[Array]:
         """The vectors that the user gives, dealt to the bases."""
@@ -399,34 +300,35 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
         """Steps 2 to 4 from every start; the best for each basis."""
         tasks = [(basis, Z) for basis, several in enumerate(starts) for Z in several]
 
-        def descend(task: tuple[int, Array]) -> Descent:
+        def moved(task: tuple[int, Array]) -> Descent:
             basis, Z = task
             own = samples._replace(Y=samples.Y[:, outputs[basis]])
             return sparse_large_margin(kernel, Z, own, self.C, max_iter=self.max_iter, tol=self.tol)
 
-        found = blocks.in_parallel(descend, tasks)
+        found = blocks.in_parallel(moved, tasks)
         return [
             min(
                 (descent for (b, _), descent in zip(tasks, found, strict=True) if b == basis),
-                key=lambda descent: descent.solution.objective,
+                key=lambda descent: descent.best.value,
             )
             for basis in range(len(starts))
         ]
 
     def _store_descents(self, kernel: Kernel, samples: Samples, descents: list[Descent]) -> None:
         """Set the fitted attributes."""
-        Z = np.vstack([descent.Z for descent in descents])
-        beta = block_diag(*(descent.solution.beta.T for descent in descents))
-        intercept = np.concatenate([descent.solution.intercept for descent in descents])
+        steps = [descent.best for descent in descents]
+        Z = np.vstack([step.place.Z for step in steps])
+        beta = block_diag(*(step.coefficients.B.T for step in steps))  # eq. 33
+        intercept = np.concatenate([step.coefficients.b for step in steps])
         self._store_expansion(KernelExpansion(Atoms(kernel, Z), beta, intercept))
         self._fit_temperature(samples)
-        paths = [descent.objectives for descent in descents]
+        paths = [descent.values for descent in descents]
         self.n_iter_ = max(len(path) for path in paths) - 1
         self.objective_path_ = np.sum(
             [np.pad(path, (0, self.n_iter_ + 1 - len(path)), "edge") for path in paths], axis=0
         )
-        self.objective_ = sum(descent.solution.objective for descent in descents)
-        self.duality_gap_ = max(descent.solution.gap for descent in descents)
+        self.objective_ = sum(step.value for step in steps)
+        self.duality_gap_ = max(_gap(step) for step in steps)
         ended = all(descent.reason == "tol" for descent in descents)
         self.stop_reason_ = "tol" if ended else "max_iter"
         if not ended and self.max_iter > 0:
@@ -437,48 +339,14 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
             )
 
 
+def _gap(step: Step) -> float:
+    """Relative duality gap of the machines of one basis."""
+    machines = step.machines or ()
+    total = sum(machine.gap * machine.objective for machine in machines)
+    return total / step.value if step.value > 0 else 0.0
+
+
 def _outputs_of_bases(Y: Array, budgets: list[int]) -> list[Array]:
     """Columns of the labels that each set of vectors serves."""
     columns = np.arange(Y.shape[1])
     return [columns] if len(budgets) == 1 else list(columns[:, None])
-
-
-def _dense(X: Any) -> Array:
-    """Rows as a dense float64 array."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-
-
-def _random_rows(samples: Samples, n: int, rng: np.random.RandomState) -> Array:
-    """Rows drawn without replacement, in proportion to their weights."""
-    shares = samples.weights / samples.weights.sum()
-    return _dense(samples.X[rng.choice(len(shares), size=n, replace=False, p=shares)])
-
-
-def _cluster_centres(samples: Samples, n: int, rng: np.random.RandomState) -> Array:
-    """Means of clusters of the weighted rows."""
-    if n == 0:
-        return np.empty((0, samples.X.shape[1]))
-    means = KMeans(n, n_init=1, random_state=rng)
-    with warnings.catch_warnings():
-        # Fewer distinct rows than clusters: centres that coincide are moved apart.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        centres = means.fit(samples.X, sample_weight=samples.weights).cluster_centers_
-    return np.asarray(centres, dtype=np.float64)
-
-
-def _chosen_rows(
-    kernel: Kernel, samples: Samples, budgets: list[int], rng: np.random.RandomState
-) -> list[Array]:
-    """Rows that pre-fitting matching pursuit chooses; others at random where it ends early."""
-    n_rows = samples.X.shape[0]
-    number = n_candidate_rows(None, n_rows, sum(budgets))
-    candidates = draw_candidates(
-        np.arange(n_rows), number, rng, samples.X if number < n_rows else None
-    )
-    search = make_pursuit(training_rows(kernel, samples.X, candidates), samples, budgets, Method())
-    search.extend(sum(budgets))
-    found = []
-    for pursuit, budget in zip(search.pursuits, budgets, strict=True):
-        Z = _dense(samples.X[candidates[np.array(pursuit.pivots, dtype=int)]])
-        found.append(np.vstack([Z, _random_rows(samples, budget - len(Z), rng)]))
-    return found
