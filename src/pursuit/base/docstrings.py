@@ -39,9 +39,9 @@ kernel : str, Kernel, callable or mapping, default="rbf"
     "gamma": """
 gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
     Coefficient of the rbf, laplacian, polynomial and sigmoid kernels. ``"scale"`` is
-    1 / (n_features * Var(X)) over the weighted rows, ``"auto"`` is 1 / n_features.""",
+    1 / (n_features * Var(X)) over the weighted rows, ``"auto"`` is 1 / n_features.
+    An array holds one for each feature: rbf, laplacian, chi2.""",
     "degree": """
-    An array holds one for each feature: rbf, laplacian, chi2.
 degree : float, default=3
     Degree of the polynomial and cosine polynomial kernels.""",
     "coef0": """
@@ -248,9 +248,9 @@ ENTRIES = {
     "gamma": """
 gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
     Coefficient of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. ``"scale"`` is
-    1 / (n_features * Var(X)) over the weighted samples, ``"auto"`` is 1 / n_features.""",
+    1 / (n_features * Var(X)) over the weighted samples, ``"auto"`` is 1 / n_features.
+    An array holds one for each feature: rbf, laplacian, chi2.""",
     "degree": """
-    An array holds one for each feature: rbf, laplacian, chi2.
 degree : float, default=3
     Degree of the polynomial and cosine polynomial kernels.""",
     "coef0": """

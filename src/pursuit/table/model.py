@@ -574,7 +574,15 @@ class TableModel(BaseEstimator):
         return model
 
     def as_stored(self) -> tuple[Any, dict[str, bytes]]:
-        """Return what a model file holds: the estimator, and the attachments beside it."""
+        """Return what a model file holds.
+
+        Returns
+        -------
+        estimator : estimator
+            The fitted estimator.
+        attachments : dict of str to bytes
+            What is stored beside it, by name.
+        """
         check_is_fitted(self, "estimator_")
         require_extra("TableModel")
         from pursuit.io.skops_archive import to_skops
