@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,
     "min_reported_time": 1,
     "within_subsection_order": "FileNameSortKey",
 }

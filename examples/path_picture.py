@@ -25,5 +25,6 @@ plt.show()
 small = model.truncate(min(12, model.n_iter_))
 print(f"accuracy with {small.n_components_} vectors: {small.score(X[300:], y[300:]):.3f}")
 
-SupportDisplay.from_estimator(small, X[300:], y[300:])
+display = SupportDisplay.from_estimator(small, X[300:], y[300:])
+display.figure_.suptitle(f"Two moons with {small.n_components_} vectors")
 plt.show()

@@ -68,6 +68,12 @@ def scratch(tmp_path, monkeypatch):
     plt.close("all")
 
 
+def titles(figure):
+    """Give the texts that stand above a figure and above its axes."""
+    texts = [ax.get_title(loc) for ax in figure.axes for loc in ("left", "center", "right")]
+    return [text for text in [figure.get_suptitle(), *texts] if text]
+
+
 @pytest.mark.docs
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name
@@ -79,9 +85,17 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, scratch):
 
 @pytest.mark.docs
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_runs_and_says_something(example, scratch, capsys):
+def test_an_example_runs_says_something_and_draws(example, scratch, capsys, monkeypatch):
+    shown = []
+
+    def show():
+        shown.extend(titles(plt.figure(number)) for number in plt.get_fignums())
+        plt.close("all")
+
+    monkeypatch.setattr(plt, "show", show)
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
+    assert shown and all(shown)  # a title is what those hear who do not see the picture
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -122,5 +136,5 @@ def test_the_modules_that_the_readme_names_are_attributes_of_the_package():
 
 
 def test_there_is_something_to_check():
-    assert len(EXAMPLES) >= 4
+    assert len(EXAMPLES) >= 14
     assert [len(blocks(ROOT / "README.md", language)) for language in ("python", "bash")] == [1, 4]

@@ -18,7 +18,7 @@ import pursuit
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-MADE = ("generated", "gallery", "results", "sg_execution_times.rst", "__pycache__")
+MADE = ("generated", "gallery", "results", "__pycache__")
 NEEDED = ("sphinx", "pydata_sphinx_theme", "sphinx_gallery", "numpydoc", "myst_parser")
 NEEDED += ("sphinx_copybutton", "sphinx_design")
 ABSENT = [name for name in NEEDED if importlib.util.find_spec(name) is None]

@@ -66,6 +66,15 @@ def test_scale_and_texts(ax, path, log, scale):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["A"]
 
 
+def test_values_are_plain_numbers_on_a_logarithmic_axis(ax):
+    lines = drawing.draw_paths(ax, {"a": np.array([0.74, 0.3, 0.17])}, LOOKS, {})
+    drawing.finish_paths(ax, lines, True)
+    ax.figure.canvas.draw()
+    shown = [text.get_text() for text in ax.get_yticklabels()]
+    assert {"0.2", "0.3", "0.4", "0.5", "0.6", "0.7"} <= set(shown)
+    assert not any(text.get_text() for text in ax.get_yticklabels(minor=True))
+
+
 def test_steps_are_whole_numbers(ax):
     lines = drawing.draw_paths(ax, {"a": np.array([3.0, 2.0, 1.0])}, LOOKS, {})
     drawing.finish_paths(ax, lines, False)
