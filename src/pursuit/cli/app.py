@@ -1,8 +1,9 @@
 """The command ``pursuit``: from a file of data to a small model file, and to predictions.
 
-Each command is a dataclass of its options with a method ``run``; `_as_typer` turns its fields into
-the command line. What the commands need beyond the library's own dependencies (the ``cli`` extra)
-is imported when one of them runs, so that `main` can say how to install it.
+Each command is a dataclass of its options with a method ``run``, in a module of its own;
+`_as_typer` turns its fields into the command line. What the commands need beyond the library's own
+dependencies (the ``cli`` extra) is imported when one of them runs, so that `main` can say how to
+install it.
 
 Exit codes: 0 done; 2 wrong usage; 3 a fault in a file; 130 interrupted. Errors are one line on
 standard error; so are notes and, on a terminal, the progress bar. Files are written beside their
@@ -11,305 +12,27 @@ place and moved there when they are complete.
 
 from __future__ import annotations
 
-import codecs
-import csv
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import MISSING, fields
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_type_hints
+from typing import Any, get_type_hints
 
 from pursuit.cli.compress import Compress
+from pursuit.cli.fit import Fit
 from pursuit.cli.info import Info
-from pursuit.cli.options import (
-    EXISTING,
-    UsageFault,
-    argument,
-    na_option,
-    option,
-    require_folder,
-    rounding,
-    show,
-)
+from pursuit.cli.options import UsageFault
+from pursuit.cli.predict import Predict
+from pursuit.cli.reporting import say
+from pursuit.cli.samples import Demo
+from pursuit.cli.score import Score
 
 NEEDED = ("typer", "rich", "polars", "skrub", "skops")
-# So many rows are timed, and compared before and after they are stored.
-MEASURED_ROWS = 10_000
 EXIT_USAGE, EXIT_DATA, EXIT_INTERRUPTED = 2, 3, 130
 INSTALL = "the command line needs its extra packages: pip install 'pursuit[cli]'"
-
-
-# The names of `pursuit.losses.LOSSES`, as the command line shows them.
-LossName: TypeAlias = Literal[
-    "squared_error",
-    "squared_error_tanh",
-    "exponential",
-    "logit_boost",
-    "doom2",
-    "smooth_hinge",
-    "squared_hinge",
-    "log_loss",
-    "huber",
-    "absolute_error",
-    "quantile",
-    "poisson",
-]
-
-
-@dataclass
-class Fit:
-    """Fit a model to a file and write it.
-
-    The kernel's gamma and C of vectors that move, or the number of vectors that are selected, are
-    chosen by cross-validation unless given.
-    """
-
-    data: Path = argument("CSV, TSV, Parquet, NPZ (X, y) or LIBSVM text.", **EXISTING)
-    output: Path = option("Model file to write.", "--output", "-o")
-    target: str | None = option("Column to predict (of a table).", "--target", "-t", default=None)
-    n_components: int | None = option(
-        "Number of vectors.", "--n-components", "-n", default=None, min=1
-    )
-    method: Literal["moving", "selected"] | None = option(
-        "moving: so many vectors that move; selected: vectors among the rows, as many as "
-        "cross-validation likes best. By default moving, unless --alpha, --n-candidates, --staged, "
-        "the loss or the kernel asks for selected ones.",
-        default=None,
-    )
-    gamma: float | None = option("Width of the kernel: its gamma.", default=None, min=1e-300)
-    price: float | None = option(
-        "With --method moving: C, the price of the loss of a row.", default=None, min=1e-300
-    )
-    task: Literal["auto", "classification", "regression"] = option(
-        "auto: classification if the target is text or a few distinct whole numbers.",
-        default="auto",
-    )
-    test: Path | None = option("File to measure the error on.", default=None, **EXISTING)
-    kernel: Literal["rbf", "laplacian", "linear", "poly", "sigmoid", "cosine"] = option(
-        "Kernel function.", default="rbf"
-    )
-    loss: LossName = option(
-        "What the fit minimises. For classes and numbers: squared_error; for numbers: huber, "
-        "absolute_error, quantile, poisson; for classes: the others.",
-        default="squared_error",
-    )
-    quantile: float | None = option(
-        "With --loss quantile: the level, by default 0.5, the median.", default=None
-    )
-    alpha: float | None = option(
-        "Ridge on the coefficients; by default 0, or 0.01 where the loss needs one.",
-        default=None,
-        min=0.0,
-    )
-    n_candidates: int | None = option(
-        "Random training rows that may become vectors; by default at most 2000.",
-        default=None,
-        min=1,
-    )
-    text: list[str] = option("Column to take as text although it looks like numbers.", default=[])
-    drop: list[str] = option("Column to leave out.", default=[])
-    na: list[str] | None = na_option()
-    scale: bool = option(
-        "Bring features to a common size; leave them as they are.",
-        "--scale/--no-scale",
-        default=True,
-    )
-    staged: bool = option(
-        "Keep every smaller model in the file, for truncate in Python.", "--staged", default=False
-    )
-    float32: bool = option(
-        "Store vectors and coefficients in single precision; what that changes is shown.",
-        "--float32",
-        default=False,
-    )
-    seed: int = option("Seed of all random choices.", default=0)
-
-    def run(self) -> None:
-        """Read, choose, fit, write, report."""
-        from pursuit.cli import model_selection as table_fit
-        from pursuit.cli.preparation import matching
-        from pursuit.io import tables
-
-        require_folder(self.output)
-        loss, missing = self._loss(), tables.missing_words(self.na)
-        data, y, layout = self._learn(tables.read(self.data, missing), missing)
-        test = self.test and _labelled(tables.read(self.test, missing), layout)
-        if test:
-            matching(test[0], layout)  # so that its faults show before the long work
-            table_fit.check_targets(*test, layout, loss)
-            self._check_labels(test, y, layout)
-        table_fit.check_targets(data, y, layout, loss)
-        given = (self.n_components, self.gamma, self.kernel, self.alpha, self.n_candidates)
-        settings = table_fit.Settings(
-            layout.task, *given, self.seed, loss, self.float32, self._method(), self.price
-        )
-        with _tracking() as track:
-            model, X, notes = table_fit.fit(data, y, layout, settings, track)
-            written = replace(model, estimator=settings.as_written(model.estimator))
-            error: Any
-            if test:
-                predicted = written.estimator.predict(written.features(test[0]))
-                notes += model.notes(test[0])
-                error = table_fit.measure(_known(*test, model), predicted, model)
-            else:
-                error = table_fit.held_out_error(X, y, model, settings, track)
-        single = {"dtype": "float32", "rows": X[:MEASURED_ROWS]} if self.float32 else {}
-        model.save(self.output, staged=self.staged, **single)
-        _say(notes)
-        _report(written, "test rows" if test else "rows held out", error, X, self.output)
-
-    def _method(self) -> Any:
-        """Return the method given, or the one that goes with the other options."""
-        from pursuit.cli.model_selection import SELECTED_KERNELS, SELECTED_LOSSES
-
-        asked = {
-            "--alpha": self.alpha is not None,
-            "--n-candidates": self.n_candidates is not None,
-            "--staged": self.staged,
-            f"--loss {self.loss}": self.loss in SELECTED_LOSSES,
-            f"--kernel {self.kernel}": self.kernel in SELECTED_KERNELS,
-        }
-        selected = next((name for name, given in asked.items() if given), None)
-        if selected and self.method == "moving":
-            raise UsageFault(f"{selected} goes with --method selected only")
-        if self.price is not None and (selected or self.method == "selected"):
-            raise UsageFault("--price goes with --method moving only")
-        return self.method or ("selected" if selected else "moving")
-
-    def _check_labels(self, test: Any, y: Any, layout: Any) -> None:
-        """Refuse a test file all of whose labels the training rows lack."""
-        from pursuit.cli.preparation import known_labels
-
-        rows, labels = test
-        known_labels(rows, labels, layout, sorted(set(y.tolist())))
-
-    def _learn(self, data: Any, missing: tuple[str, ...]) -> tuple[Any, Any, Any]:
-        """Return the rows that have a target, the targets and the layout."""
-        from pursuit.cli.preparation import learn_layout
-        from pursuit.io.tables import Table
-
-        if self.target is None and isinstance(data, Table):
-            raise UsageFault("a table needs --target COLUMN, the column to predict")
-        layout, notes = learn_layout(
-            data,
-            self.target or "y",
-            task=self._task(),
-            text=tuple(self.text),
-            drop=tuple(self.drop),
-            missing=missing,
-            scale=self.scale,
-        )
-        _say(notes)
-        self._check_task(layout)
-        return *_labelled(data, layout), layout
-
-    def _loss(self) -> Any:
-        """Return the loss: its name, or a quantile with its level."""
-        from pursuit.losses import Quantile
-
-        if self.quantile is None:
-            return self.loss
-        if self.loss != "quantile":
-            raise UsageFault("--quantile goes with --loss quantile only")
-        if not 0 < self.quantile < 1:
-            raise UsageFault(f"--quantile must lie between 0 and 1, got {self.quantile:g}")
-        return Quantile(self.quantile)
-
-    def _task(self) -> Any:
-        """Return the task given, or regression where the loss is for numbers; None: look."""
-        from pursuit.losses import LOSSES
-
-        if self.task == "auto":
-            return "regression" if LOSSES[self.loss].task == "regressor" else None
-        return self.task
-
-    def _check_task(self, layout: Any) -> None:
-        """Refuse a loss for classes where the target holds numbers, and the reverse."""
-        from pursuit.losses import LOSSES
-
-        ours, what, other = {
-            "classification": ("classifier", "classes", "regression"),
-            "regression": ("regressor", "numbers", "classification"),
-        }[layout.task]
-        names = [name for name, loss in LOSSES.items() if loss.task in (None, ours)]
-        if self.loss not in names:
-            raise UsageFault(
-                f"--loss {self.loss}: the target {layout.target!r} is taken as {what} (--task "
-                f"{other} would change that), for which there are {', '.join(names)}"
-            )
-
-
-@dataclass
-class Predict:
-    """Predict for the rows of a file and write a CSV file with a row for each."""
-
-    model: Path = argument("Model file that fit wrote.", **EXISTING)
-    data: Path = argument("File to predict for; a target in it is ignored.", **EXISTING)
-    output: Path = option("CSV file to write.", "--output", "-o")
-    proba: bool = option("Also write the probability of each class.", "--proba", default=False)
-
-    def run(self) -> None:
-        """Read, predict, write."""
-        from pursuit.cli.preparation import TableModel
-        from pursuit.io.tables import read
-
-        require_folder(self.output)
-        model = TableModel.load(self.model)
-        if self.proba and model.layout.task == "regression":
-            raise UsageFault("--proba: a regression has no probabilities")
-        data = read(self.data, model.layout.missing)
-        X = model.features(data)
-        columns = {"prediction": model.estimator.predict(X)}
-        if self.proba:
-            names = [f"probability_{label}" for label in model.estimator.classes_]
-            columns |= zip(names, model.estimator.predict_proba(X).T, strict=True)
-        _say(model.notes(data))
-        _write_csv(self.output, columns)
-
-
-@dataclass
-class Score:
-    """Measure the error of a model on a file that holds the target."""
-
-    model: Path = argument("Model file that fit wrote.", **EXISTING)
-    data: Path = argument("File with the target.", **EXISTING)
-
-    def run(self) -> None:
-        """Read, predict, compare."""
-        from pursuit.cli.model_selection import check_targets, measure
-        from pursuit.cli.preparation import TableModel
-        from pursuit.io.tables import read
-
-        model = TableModel.load(self.model)
-        data, y = _labelled(read(self.data, model.layout.missing), model.layout)
-        check_targets(data, y, model.layout, model.estimator.loss_)
-        X = model.features(data)
-        _say(model.notes(data))
-        measured = measure(_known(data, y, model), model.estimator.predict(X), model)
-        _report(model, "rows of the file", measured, X, self.model)
-
-
-@dataclass
-class Demo:
-    """Fit the digits that scikit-learn ships and show accuracy against budget."""
-
-    output_dir: Path = option("Folder to write to.", "--output-dir", default=Path("pursuit-demo"))
-
-    def run(self) -> None:
-        """Fit, compare, draw, write."""
-        from pursuit.cli import demo
-
-        with _tracking() as track:
-            rows, lines = demo.run(self.output_dir, track)
-        show(demo.HEADER, [row.cells() for row in rows])
-        for line in lines:
-            print(line)
-
 
 COMMANDS = {
     "fit": Fit,
@@ -319,86 +42,6 @@ COMMANDS = {
     "compress": Compress,
     "demo": Demo,
 }
-
-
-# --- what the commands share -------------------------------------------------------------------
-
-
-def _labelled(data: Any, layout: Any) -> tuple[Any, Any]:
-    """Return the rows that have a target, and the targets."""
-    from pursuit.cli.preparation import labelled
-
-    rows, y, notes = labelled(data, layout)
-    _say(notes)
-    return rows, y
-
-
-def _known(data: Any, y: Any, model: Any) -> Any:
-    """Return targets to compare with predictions; say which the model does not know."""
-    from pursuit.cli.preparation import known_labels
-
-    y, notes = known_labels(data, y, model.layout, getattr(model.estimator, "classes_", None))
-    _say(notes)
-    return y
-
-
-@contextmanager
-def _tracking() -> Iterator[Callable[[Any, str], Any]]:
-    """Yield a function that shows progress on standard error if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield lambda items, label: progress.track(items, description=label)
-
-
-def _say(notes: list[str]) -> None:
-    for note in notes:
-        print(f"note: {note}", file=sys.stderr)
-
-
-def _report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
-    """Print the error beside the baseline's, and what the model costs."""
-    from pursuit.cli.model_selection import microseconds_a_row, yardstick
-    from pursuit.model_file import describe
-
-    layout, estimator = model.layout, model.estimator
-    measure, share = yardstick(layout.task, estimator), layout.task == "classification"
-    rows: list[tuple[Any, ...]] = []
-    if measured:
-        both = (measured.error, measured.baseline)
-        shown = [f"{100 * value:.2f} %" if share else f"{value:.4g}" for value in both]
-        rows += [(measure.name, *shown), ("measured on", f"{measured.n_rows:,} {where}", "")]
-    batch = X[:MEASURED_ROWS]
-    rows += [
-        ("vectors", estimator.n_components_, ""),
-        ("bytes on disk", f"{path.stat().st_size:,}", ""),
-        *((*row, "") for row in rounding(describe(path)["rounded"])),
-        ("microseconds a row", f"{microseconds_a_row(estimator.predict, batch):.3g}", ""),
-        ("kernel", _short(estimator.kernel_), ""),
-        ("loss", _short(estimator.loss_), ""),
-    ]
-    show(["", "model", f"always {layout.baseline}" if share else measure.constant], rows)
-
-
-def _short(value: Any) -> str:
-    """Return a kernel or a loss as text, its numbers with four digits."""
-    numbers = ", ".join(f"{name}={number:.4g}" for name, number in vars(value).items())
-    return f"{type(value).__name__}({numbers})"
-
-
-def _write_csv(path: Path, columns: dict[str, Any]) -> None:
-    """Write columns; numbers in the shortest form that reads back as the same number."""
-    from pursuit.model_file import replacing
-
-    with replacing(path) as stream:
-        writer = csv.writer(codecs.getwriter("utf-8")(stream), lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
-
-
-# --- the command line --------------------------------------------------------------------------
 
 
 def _as_typer(options: type) -> Callable[..., None]:
@@ -437,7 +80,7 @@ def _guarded(command: Any) -> int:
             for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
                 warnings.simplefilter("ignore", category)
             command.run()
-        _say(list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught)))
+        say(list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught)))
     except UsageFault as fault:
         return _fail(str(fault), EXIT_USAGE)
     except KeyboardInterrupt:

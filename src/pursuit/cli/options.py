@@ -1,6 +1,6 @@
 """What the commands of the command line share: their options as fields, and how they answer.
 
-A command is a dataclass; `argument` and `option` make its fields, which ``cli.py`` turns into the
+A command is a dataclass; `argument` and `option` make its fields, which ``app.py`` turns into the
 command line.
 """
 
