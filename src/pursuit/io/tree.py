@@ -59,6 +59,8 @@ __all__ = [
 
 # What scikit-learn keeps on an estimator beside its fit: requests for metadata, callbacks.
 _BOOKKEEPING = {"_metadata_request", "_skl_callbacks", "_parent_callback_ctx"}
+# What staged evaluation and truncation alone need.
+_STAGES = {"path_", "_error_quantile_path"}
 _MAX_DEPTH = 40
 _DTYPE = re.compile(r"\|b1|\|[iu]1|[<>](i[248]|u[248]|f[248]|U[0-9]{1,7})")
 
@@ -365,8 +367,8 @@ def _encode_estimator(encoder: Encoder, value: Any, where: str) -> dict[str, Nod
     params = value.get_params(deep=False)
     hidden = _BOOKKEEPING | params.keys()
     state = {name: item for name, item in vars(value).items() if name not in hidden}
-    if not encoder.staged and "path_" in state:
-        state["path_"] = None
+    if not encoder.staged:
+        state |= dict.fromkeys(_STAGES & state.keys())
     return {
         "class": type(value).__name__,
         "params": {k: encoder.encode(v, f"{dot or 'parameter '}{k}") for k, v in params.items()},

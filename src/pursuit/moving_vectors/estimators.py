@@ -17,10 +17,12 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real, class_codes
 from pursuit._warnings import warn
 from pursuit.base.docstrings import with_entries
-from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
+from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator
+from pursuit.base.intervals import IntervalRegressor
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.intervals import error_quantiles
 from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import fit_temperature
 from pursuit.kernels import Kernel, is_precomputed
@@ -34,6 +36,7 @@ from pursuit.moving_vectors.few_bytes import (
     possible_sizes,
     with_rounded_coefficients,
 )
+from pursuit.moving_vectors.leave_one_out import outputs_without, some_rows
 from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
 from pursuit.moving_vectors.projected import ProjectedAtoms
 from pursuit.moving_vectors.setting import Setting
@@ -73,6 +76,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
     """What the classifier and the regressor share: the parameters and the fit."""
 
     _entries: ClassVar[dict[str, str]] = ENTRIES
+    # Whether the fit is one of many, of which nothing but the score is wanted.
+    _trial = False
 
     n_components: Any = positional(50)
     C: float = 10.0
@@ -144,6 +149,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         self._store_step(step, setting)
         self._store_facts(step, best, problem)
         self._calibrate(samples if held_out is None else held_out, fresh=held_out is not None)
+        if not self._trial:
+            self._measure_errors(samples, held_out)
         return self
 
     def _fit_within(self, samples: Samples, data: tuple[Any, Any, Any]) -> Self:
@@ -367,6 +374,9 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
     def _calibrate(self, samples: Samples, *, fresh: bool) -> None:
         """What a classifier adds to its outputs, from training rows or fresh ones."""
 
+    def _measure_errors(self, samples: Samples, held_out: Samples | None) -> None:
+        """What a regressor keeps of its errors on the rows."""
+
 
 class _Watch:
     """Looks at held-out rows after every few iterations and keeps the best step."""
@@ -550,7 +560,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
 
 @with_entries
 @constructor
-class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
+class SparseKernelRegressor(RegressorMixin, IntervalRegressor, MovingVectors):
     """Regressor of a given number of kernel functions whose vectors are free to move.
 
     The energy is that of `SparseKernelClassifier`; one set of vectors serves all targets.
@@ -600,6 +610,7 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     {metric_}
     {metric_losses_}
     {feature_relevances_}
+    {error_quantiles_}
     {loss_}
     {nbytes_}
     {precision_}
@@ -631,6 +642,16 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     def _resolved_loss(self, samples: Samples) -> Loss:
         """A loss of residuals."""
         return self._convex(samples, classifier=False)
+
+    def _measure_errors(self, samples: Samples, held_out: Samples | None) -> None:
+        """Quantiles of the errors at rows that are left out, held-out ones if there are any."""
+        loss, rows = self.loss_, samples if held_out is None else held_out
+        few = rows.take(some_rows(rows))
+        outputs = outputs_without(
+            self.expansion_, samples, few, loss, self.C, moved=held_out is None
+        )
+        errors = np.abs(few.Y - loss.mean(outputs))
+        self.error_quantiles_ = error_quantiles(errors, few.weights, few.one_copy)
 
     def _shaped(self, outputs: Array) -> Array:
         """Predictions from outputs, in the form of the training targets."""
