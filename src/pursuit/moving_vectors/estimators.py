@@ -22,9 +22,11 @@ from pursuit.base.intervals import IntervalRegressor
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.gradients import relevances
 from pursuit.expansion.intervals import error_quantiles
 from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import fit_temperature
+from pursuit.geometry.nearest import NearestRows
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.rounding import PRECISIONS
@@ -37,8 +39,8 @@ from pursuit.moving_vectors.few_bytes import (
     with_rounded_coefficients,
 )
 from pursuit.moving_vectors.leave_one_out import outputs_without, some_rows
-from pursuit.moving_vectors.metric import average_outer_product, learn_metric, principal_axes
-from pursuit.moving_vectors.projected import ProjectedAtoms
+from pursuit.moving_vectors.metric import learn_metric, principal_axes
+from pursuit.moving_vectors.projected import ProjectedAtoms, mapped
 from pursuit.moving_vectors.setting import Setting
 from pursuit.moving_vectors.starts import chosen_rows, cluster_centres
 from pursuit.optimize.kernel_blocks import Place, Table
@@ -69,6 +71,8 @@ METRIC_ROUNDS = 3
 LOOK_EVERY = 5
 # Rows on which the temperature is fitted.
 TEMPERATURE_ROWS = 2000
+# Rows over which slopes are averaged.
+RELEVANCE_ROWS = 2000
 
 
 @constructor
@@ -121,7 +125,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         """
         self._check_parameters()
         samples = self._read(X, y, sample_weight)
-        samples = samples.take(np.flatnonzero(samples.weights > 0))
+        used = np.flatnonzero(samples.weights > 0)
+        samples = samples.take(used)
         if self.max_bytes is not None:
             return self._fit_within(samples, (X, y, sample_weight))
         loss = self._resolved_loss(samples)
@@ -151,6 +156,7 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         self._calibrate(samples if held_out is None else held_out, fresh=held_out is not None)
         if not self._trial:
             self._measure_errors(samples, held_out)
+            self.nearest_rows_ = used[self._nearest_rows(samples.X)]
         return self
 
     def _fit_within(self, samples: Samples, data: tuple[Any, Any, Any]) -> Self:
@@ -352,24 +358,18 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         self.metric_ = None if self.metric is None else metric
         self.precision_ = self.precision or "float64"
         self.nbytes_ = bytes_of(self.expansion_, self.precision_)
-        self.feature_relevances_ = self._relevances(step, problem)
+        few = blocks.evenly_spaced(problem.table.shape[0], RELEVANCE_ROWS)
+        weights = problem.weights[few]
+        rows = problem.table.X[few]
+        self.feature_relevances_ = relevances(self.expansion_, rows, weights / weights.sum())
 
-    def _relevances(self, step: Step, problem: Problem) -> Array:
-        """Shares of the features in the mean squared slope, a deviation of each as the unit."""
-        outer = average_outer_product(step, problem.table, problem.weights)
-        scale = problem.table.scale
-        columns = problem.table.columns
-        if scale is None:
-            diagonal = np.zeros(problem.table.X.shape[1])
-            diagonal[slice(None) if columns is None else columns] = outer.diagonal()
-        elif scale.ndim == 1:
-            diagonal = outer.diagonal() * scale**2
-        else:
-            diagonal = np.einsum("ij,jk,ik->i", scale, outer, scale)
-        few = problem.table.X[blocks.evenly_spaced(problem.table.shape[0], 2000)]
-        shares = np.maximum(diagonal, 0.0) * _dense(few).var(axis=0)
-        total = float(shares.sum())
-        return np.asarray(shares / total) if total > 0 else shares
+    def _nearest_rows(self, X: Any) -> Array:
+        """The row nearest to each vector, in the coordinates of the vectors."""
+        atoms = self.expansion_.atoms
+        scale = getattr(atoms, "scale", None)
+        index = NearestRows(X if scale is None else mapped(X, scale))
+        found: Array = index.search(index.alike(atoms.centres), 1)[:, 0]
+        return found
 
     def _calibrate(self, samples: Samples, *, fresh: bool) -> None:
         """What a classifier adds to its outputs, from training rows or fresh ones."""
@@ -500,6 +500,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
     {metric_}
     {metric_losses_}
     {feature_relevances_}
+    {nearest_rows_}
     temperature_ : float
         Temperature of the softmax (sigmoid for two classes) behind ``predict_proba``: that of the
         likelihood for the log-loss, else fitted to the rows (the held-out ones, if any).
@@ -610,6 +611,7 @@ class SparseKernelRegressor(RegressorMixin, IntervalRegressor, MovingVectors):
     {metric_}
     {metric_losses_}
     {feature_relevances_}
+    {nearest_rows_}
     {error_quantiles_}
     {loss_}
     {nbytes_}

@@ -31,6 +31,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit._typing import Array
+from pursuit.expansion.basis_functions import Atoms
+from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.gradients import average_outer_product
 from pursuit.kernels import RBF, Kernel
 from pursuit.linalg import blocks
 from pursuit.optimize.kernel_blocks import (
@@ -38,13 +41,12 @@ from pursuit.optimize.kernel_blocks import (
     Table,
     homogeneous,
     kernel_values,
-    slopes,
     through,
 )
 from pursuit.optimize.moving import Plan, move
 from pursuit.optimize.variable_projection import Free, Problem, Step
 
-__all__ = ["LearnedMetric", "average_outer_product", "learn_metric", "outputs", "principal_axes"]
+__all__ = ["LearnedMetric", "learn_metric", "outputs", "principal_axes"]
 
 # Rows on which rounds are fitted, and which are held out, at most.
 FITTED_ROWS, HELD_OUT_ROWS, HELD_OUT_SHARE = 8000, 2000, 0.2
@@ -84,23 +86,11 @@ def outputs(step: Step, X: Array) -> Array:
     return np.asarray((K @ found.B.astype(X.dtype)).astype(np.float64) + found.b)
 
 
-def average_outer_product(step: Step, table: Table, weights: Array) -> Array:
+def _outer_product(step: Step, table: Table, weights: Array) -> Array:
     """M in the coordinates of the table, over at most 2000 rows."""
-    place, B = step.place, step.coefficients.B
-    rows = blocks.evenly_spaced(table.shape[0], OUTER_ROWS)
-    shares = weights[rows] / weights[rows].sum()
-    H = homogeneous(through(table.block(rows), place.A))
-    K = kernel_values(place.kernel, H, place.Z.astype(H.dtype))
-    outer, root = np.zeros((place.Z.shape[1],) * 2), np.sqrt(shares).astype(H.dtype)[:, None]
-    for column in B.T:
-        weight = np.broadcast_to(column.astype(H.dtype), K.shape)
-        gradients = root * slopes(place, weight, K, H, wanted=(False, True)).U
-        outer += gradients.T @ gradients
-    if place.A is None:
-        return outer
-    if place.A.ndim == 1:
-        return np.asarray(outer * np.outer(place.A, place.A))
-    return np.asarray(place.A @ outer @ place.A.T)
+    place, rows = step.place, blocks.evenly_spaced(table.shape[0], OUTER_ROWS)
+    found = KernelExpansion(Atoms(place.kernel, place.Z), step.coefficients.B.T, np.zeros(0))
+    return average_outer_product(found, table.block(rows), weights[rows] / weights[rows].sum())
 
 
 def principal_axes(table: Table, rank: int) -> Array:
@@ -147,7 +137,7 @@ def learn_metric(
         if losses[-1] <= min(losses):
             best = (scale, kernel)
         if r < n_rounds:
-            outer = average_outer_product(step, rows, fitted.weights)
+            outer = _outer_product(step, rows, fitted.weights)
             scale = _rescaled(_sharpened(scale, outer), rows, scale)
     return LearnedMetric(*best, np.array(losses))
 
