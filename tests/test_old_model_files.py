@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import pursuit
-from pursuit.cli.preparation import TableModel
 from pursuit.io.tables import read
+from pursuit.table.model import TableModel
 
 FOLDER = Path(__file__).parent / "data" / "models_13c152a"
 CLASSES = json.loads((FOLDER / "classes.json").read_text())
@@ -62,7 +62,7 @@ def test_an_old_table_model_answers_the_same(stored):
     model = TableModel.load(FOLDER / "table.pursuit")
     features = model.features(read(FOLDER / "table.csv"))
     assert_same_output(features, stored["table/features"], stored)
-    assert_same_output(model.estimator.predict(features), stored["table/predict"], stored)
+    assert_same_output(model.estimator_.predict(features), stored["table/predict"], stored)
 
 
 def test_every_estimator_of_then_has_a_file_and_is_public_still():

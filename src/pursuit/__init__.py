@@ -53,6 +53,7 @@ from pursuit.svm.compression import (
 )
 from pursuit.svm.reduced_set import ReducedSetClassifier, ReducedSupportVectorClassifier
 from pursuit.svm.sparse_large_margin import SparseLargeMarginClassifier
+from pursuit.table.model import TableModel
 
 __version__ = version("pursuit")
 
@@ -96,6 +97,7 @@ __all__ = [
     "SparseLargeMarginClassifier",
     "SparseOneClass",
     "SupportDisplay",
+    "TableModel",
     "VectorImageDisplay",
     "bounds",
     "compress",

@@ -9,6 +9,7 @@ member              content
                     every other member, the model as a tree of values, and of one with
                     rounded numbers what that changed
 ``arrays/N.npy``    the arrays of that tree, in NumPy's own format, without pickle
+``skops/N.skops``   estimators of scikit-learn in a Pipeline, in files of skops
 ``attachments/...`` bytes that a caller stores beside the model
 ==================  ====================================================================
 
@@ -42,6 +43,7 @@ from pursuit.io.tree import (
     Encoder,
     ModelFileError,
     array_shapes,
+    class_of,
     function_names,
     holds_arrays,
     in_words,
@@ -64,6 +66,9 @@ SCHEMA = 1
 
 _MAX_JSON_BYTES = 2**26
 _SLACK = 2**20
+#: What a file of a `TableModel` has beside the estimator, since its first version.
+_OF_TABLE = {"layout.json", "preparation.skops"}
+_PREFIX = "attachments/"
 _ATTACHMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 
 # ------------------------------------------------------------------------------------------
@@ -82,6 +87,9 @@ def save(
 ) -> None:
     """Write a fitted estimator of this package to one file, without pickle.
 
+    A Pipeline of this package's estimators and scikit-learn's own goes, too: the latter are stored
+    by skops (the ``table`` extra), which holds no pickle either.
+
     The file holds the parameters, the chosen vectors, their coefficients and the loss paths: its
     size does not depend on the number of training rows. It is written beside its final place and
     moved there when it is complete, so an interrupted save leaves an older file as it was.
@@ -89,7 +97,7 @@ def save(
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package.
+        A fitted estimator of this package, or a Pipeline with one.
     path : str or path-like
         Where to write. An existing file is replaced.
     staged : bool, default=False
@@ -136,6 +144,9 @@ def save(
     >>> bool((same.decision_function(X) == model.decision_function(X)).all())
     True
     """
+    if hasattr(model, "as_stored"):  # a `TableModel`
+        model, own = model.as_stored()
+        attachments = {**own, **(attachments or {})}
     kept = _check_dtype(model, dtype, rows)
     encoder, tree = _encoded(model, staged)
     members = encoder.members
@@ -205,7 +216,8 @@ def _encoded(model: BaseEstimator, staged: bool) -> tuple[Encoder, Any]:
     """Return a model as a tree, and the encoder that holds its members."""
     name = type(model).__name__
     if not isinstance(model, BaseEstimator) or not is_ours(model):
-        raise ValueError(f"save takes an estimator of pursuit, got {name}.")
+        hint = "; a Pipeline goes, too, and skops.io.dump takes any other estimator"
+        raise ValueError(f"save takes an estimator of pursuit, got {name}{hint}.")
     check_is_fitted(model)
     encoder = Encoder(name, staged)
     return encoder, encoder.encode(model, "")
@@ -225,11 +237,14 @@ def _named(attachments: dict[str, bytes]) -> dict[str, bytes]:
         raise ValueError(
             f"attachments has the name {wrong!r}; letters, digits, '.', '_' and '-' are allowed"
         )
-    return {f"attachments/{label}": bytes(content) for label, content in attachments.items()}
+    return {f"{_PREFIX}{label}": bytes(content) for label, content in attachments.items()}
 
 
 def load(
-    path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., Any]] | None = None
+    path: str | os.PathLike[str],
+    *,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    table: bool = True,
 ) -> Any:
     """Read a model that `save` wrote. Nothing in the file is run.
 
@@ -240,6 +255,10 @@ def load(
     functions : mapping of str to callable, default=None
         The functions that the model was fitted with, by name, where its `dictionary` had some.
         `describe` tells the names.
+    table : bool, default=True
+        Whether the model of a table (`TableModel`, and what ``pursuit fit`` writes) comes whole, to
+        predict for raw rows, which needs the ``table`` extra. False gives the estimator alone,
+        which takes prepared features.
 
     Returns
     -------
@@ -289,7 +308,10 @@ def load(
         model = Decoder(reader.member, reader.header["version"], given).decode(tree)
         if not isinstance(model, BaseEstimator):
             raise ModelFileError("holds no estimator")
-        return model
+        attachments = reader.attachments() if table else {}
+    if attachments.keys() >= _OF_TABLE:
+        return class_of("TableModel").from_stored(path, model, attachments)
+    return model
 
 
 def load_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
@@ -323,10 +345,8 @@ def load_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
     ...     load_attachments(path)
     {'note.txt': b'first try'}
     """
-    prefix = "attachments/"
     with _reading(path) as reader:
-        names = [name for name in reader.header["members"] if name.startswith(prefix)]
-        return {name.removeprefix(prefix): reader.member(name) for name in names}
+        return reader.attachments()
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -383,9 +403,9 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
             "functions": function_names(model),
             "rounded": header.get("rounded"),
             "attachments": {
-                k.removeprefix("attachments/"): entry["bytes"]
+                k.removeprefix(_PREFIX): entry["bytes"]
                 for k, entry in members
-                if k.startswith("attachments/")
+                if k.startswith(_PREFIX)
             },
         }
 
@@ -476,3 +496,7 @@ class _Reader:
         if (len(content), _digest(content)) != (entry["bytes"], entry["sha256"]):
             raise ModelFileError(f"is damaged: the length or the digest of {name} differs")
         return content
+
+    def attachments(self) -> dict[str, bytes]:
+        names = [name for name in self._members if name.startswith(_PREFIX)]
+        return {name.removeprefix(_PREFIX): self.member(name) for name in names}

@@ -20,8 +20,8 @@ import polars as pl
 import pytest
 
 import pursuit
+from pursuit import TableModel
 from pursuit.cli import app as cli
-from pursuit.cli import preparation as table_model
 from pursuit.cli.fit import LossName
 from pursuit.io.tables import read
 from pursuit.kernels import RBF
@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
     """Run in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr("pursuit.cli.model_selection.TIMING_SECONDS", 0.001)
+    monkeypatch.setattr("pursuit.table.model_selection.TIMING_SECONDS", 0.001)
     return tmp_path
 
 
@@ -144,7 +144,7 @@ def test_gamma_and_size_are_chosen_when_not_given(run):
         assert (code, err) == (0, "")
         error, baseline = re.search(r"root mean squared error +([0-9.]+) +([0-9.]+)", out).groups()
         assert float(error) < 0.2 * float(baseline)
-        model = pursuit.load("m.pursuit")
+        model = pursuit.load("m.pursuit").estimator_
         assert type(model).__name__ == kind
         assert 1 < model.n_components_ < 100
         assert not options or "--price" not in options or model.C == 100
@@ -179,8 +179,8 @@ def test_predict_in_a_fresh_process_equals_the_fitting_process(fitted, run):
     assert list(rows[0]) == ["prediction", "probability_high", "probability_low"]
     truth = [row["income"] for row in csv.DictReader(people(50, seed=1).splitlines())]
     assert np.mean([row["prediction"] == y for row, y in zip(rows, truth, strict=True)]) > 0.75
-    model = table_model.TableModel.load("m.pursuit")
-    expected = model.estimator.predict_proba(model.features(read("new.csv")))
+    model = TableModel.load("m.pursuit")
+    expected = model.estimator_.predict_proba(model.features(read("new.csv")))
     for row, (high, low) in zip(rows, expected, strict=True):
         assert (float(row["probability_high"]), float(row["probability_low"])) == (high, low)
         assert row["prediction"] == ("high" if high > low else "low")
@@ -205,7 +205,7 @@ def test_the_same_seed_gives_the_same_file(run):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         options = ("--n-candidates", 30, "--seed", seed, *QUICK)
         run("fit", "houses.csv", "--target", "price", "--output", name, *options)
-    supports = [pursuit.load(name).support_.tolist() for name in "abc"]
+    supports = [pursuit.load(name).estimator_.support_.tolist() for name in "abc"]
     assert supports[0] == supports[1] != supports[2]
 
 
@@ -320,9 +320,9 @@ def test_a_loss_for_classes_and_its_ridge(run):
     code, out, _ = run("fit", "a.csv", *options)
     assert (code, bool(re.search(r"error +[0-9.]+ %", out))) == (0, True)
     assert re.search(r"loss +LogLoss\(\)", out)
-    automatic = pursuit.load("m")
+    automatic = pursuit.load("m").estimator_
     run("fit", "a.csv", *options, "--alpha", "10")
-    given = pursuit.load("m")
+    given = pursuit.load("m", table=False)
     assert (automatic.alpha, given.alpha) == ("auto", 10.0)
     assert np.abs(given.dual_coef_).max() < 0.5 * np.abs(automatic.dual_coef_).max()
 
@@ -405,7 +405,7 @@ def test_columns_dropped_taken_as_text_and_left_alone(run):
     write("a.csv", "code,id,y\n" + rows)
     options = ("--drop", "id", "--text", "code", "--no-scale", *QUICK)
     assert run("fit", "a.csv", "--target", "y", "--output", "m", *options)[0] == 0
-    layout = table_model.TableModel.load("m").layout
+    layout = TableModel.load("m").layout_
     assert [(column.name, column.kind) for column in layout.columns] == [("code", "text")]
     assert layout.left_out == ("id",)
     assert not layout.scale
@@ -556,7 +556,7 @@ def test_score_needs_the_target(fitted, run):
 def test_a_bad_test_file_is_found_before_the_fit(run, monkeypatch):
     write("a.csv", GOOD)
     write("t.csv", GOOD.replace("\n7,", "\nseven,"))
-    monkeypatch.setattr("pursuit.cli.model_selection.search", None)  # a call would fail
+    monkeypatch.setattr("pursuit.table.model_selection.search", None)  # a call would fail
     code, _, err = run("fit", "a.csv", "--target", "y", "--test", "t.csv", "--output", "m")
     assert (code, err) == (3, "t.csv:9: column 'x': not a number: 'seven'\n")
 
@@ -695,7 +695,7 @@ def test_an_interrupted_fit_leaves_nothing(run, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    for place in ("pursuit.cli.model_selection.search", "pursuit.model_file.os.replace"):
+    for place in ("pursuit.table.model_selection.search", "pursuit.model_file.os.replace"):
         with monkeypatch.context() as patch:
             patch.setattr(place, interrupt)
             code, _, err = run("fit", "a.csv", "--target", "y", "--output", "m", *QUICK)

@@ -11,7 +11,7 @@ from matplotlib.image import imread
 import pursuit
 from pursuit.cli import app as cli
 from pursuit.cli import demo
-from pursuit.cli import model_selection as table_fit
+from pursuit.table import model_selection as table_fit
 
 
 @pytest.fixture(autouse=True)

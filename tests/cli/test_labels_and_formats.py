@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from pursuit.cli import app as cli
-from pursuit.cli.preparation import TableModel, learn_layout
 from pursuit.io.columns import Column, infer_column
 from pursuit.io.tables import read
 from pursuit.model_file import load_attachments, save
+from pursuit.table.model import TableModel
+from pursuit.table.preparation import learn_layout
 
 QUICK = ("-n", "4", "--gamma", "0.5", "-o", "m")
 
@@ -22,7 +23,7 @@ def folder(tmp_path, monkeypatch):
     """Run in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr("pursuit.cli.model_selection.TIMING_SECONDS", 0.001)
+    monkeypatch.setattr("pursuit.table.model_selection.TIMING_SECONDS", 0.001)
     return tmp_path
 
 
@@ -114,7 +115,7 @@ def test_truth_values_are_numbers_however_they_are_written(run):
     for fitted in names:
         assert run("fit", fitted, "-t", "y", *QUICK)[0] == 0
         model = TableModel.load("m")
-        answers = [model.estimator.predict(model.features(read(name))) for name in names]
+        answers = [model.estimator_.predict(model.features(read(name))) for name in names]
         for answer in answers[1:]:
             np.testing.assert_array_equal(answer, answers[0])
 
@@ -237,7 +238,7 @@ def test_columns_are_read_again_as_the_fit_read_them(run):
     ]
     assert "number (1234.5 %)" in run("info", "m")[1]
     model = TableModel.load("m")
-    assert model.layout.task == "regression"
+    assert model.layout_.task == "regression"
     of_own, of_plain = (model.features(read(name)) for name in ("own.csv", "plain.parquet"))
     np.testing.assert_array_equal(of_own, of_plain)
     write("few.csv", "a;b;c\n1,5;7 %;02/01/2024 03:00 PM\n")  # ambiguous by itself
@@ -260,7 +261,7 @@ def test_a_target_of_few_prices_is_a_number_unless_asked(run):
 def test_truth_values_are_numbers_of_a_regression(run):
     write("a.csv", table(("false", "true")))
     assert run("fit", "a.csv", "-t", "y", "--task", "regression", *QUICK)[::2] == (0, "")
-    assert TableModel.load("m").layout.target_format == "boolean"
+    assert TableModel.load("m").layout_.target_format == "boolean"
 
 
 def test_a_class_called_na_is_told_and_can_be_kept(run):
@@ -272,7 +273,7 @@ def test_a_class_called_na_is_told_and_can_be_kept(run):
     )
     assert run(*fit)[2].startswith("note: " + told)
     assert run(*fit, "--na", "")[::2] == (0, "")
-    assert TableModel.load("m").layout.missing == ()
+    assert TableModel.load("m").layout_.missing == ()
     assert run("predict", "m", "a.csv", "-o", "p.csv") == (0, "", "")
     assert set(predicted()) == {"NA", "EU"}
     code, out, err = run("score", "m", "a.csv")
@@ -329,7 +330,7 @@ def test_a_damaged_layout_is_one_line(run, layout):
     write("a.csv", table(("no", "yes")))
     assert run("fit", "a.csv", "-t", "y", *QUICK)[0] == 0
     attachments = load_attachments("m") | {"layout.json": layout}
-    save(TableModel.load("m").estimator, "bad", attachments=attachments)
+    save(TableModel.load("m").estimator_, "bad", attachments=attachments)
     for arguments in (("info", "bad"), ("score", "bad", "a.csv")):
         code, _, err = run(*arguments)
         assert code == 3
@@ -343,7 +344,7 @@ def test_a_preparation_that_unfolds_to_too_much_is_refused(run):
         archive.writestr("schema.json", b" " * 2**27)
     with open("bomb", "rb") as bomb:
         attachments = load_attachments("m") | {"preparation.skops": bomb.read()}
-    save(TableModel.load("m").estimator, "bad", attachments=attachments)
+    save(TableModel.load("m").estimator_, "bad", attachments=attachments)
     code, _, err = run("score", "bad", "a.csv")
     assert code == 3
     assert err.startswith("bad: damaged preparation (schema.json claims 134217728 bytes")

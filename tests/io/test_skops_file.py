@@ -19,7 +19,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from pursuit import compress
-from pursuit.io.skops_file import checked_archive, read_machine_file, rows_for, write_machine_file
+from pursuit.io.skops_archive import checked_archive
+from pursuit.io.skops_file import read_machine_file, rows_for, write_machine_file
 from pursuit.io.tables import DataError, Matrix, Table
 from pursuit.model_file import ModelFileError
 

@@ -232,7 +232,7 @@ def test_values_without_end_are_refused():
 
 def test_every_class_exists_and_is_its_own():
     for name in set(value_tree.CLASSES) - {"Holder", "Pair", "CallablePair"}:
-        assert value_tree._class(name).__name__ == name
+        assert value_tree.class_of(name).__name__ == name
 
 
 def test_nodes_in_words():

@@ -27,15 +27,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from pursuit.cli.model_selection import Track, microseconds_a_row
-from pursuit.cli.preparation import skops_bytes
 from pursuit.displays import PursuitPathDisplay, VectorImageDisplay
+from pursuit.io.skops_archive import to_skops
 from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
 )
 from pursuit.model_file import replacing, save
 from pursuit.moving_vectors.estimators import SparseKernelClassifier
+from pursuit.table.model_selection import Track, microseconds_a_row
 
 BUDGETS = (10, 25, 50, 100, 200, 400)
 # Budgets at which gamma and C are chosen: of random and of moved vectors.
@@ -162,7 +162,7 @@ def _moved_vectors(
 def _support_vector_machine(digits: Digits, track: Track) -> Measured:
     for _ in track([0], "support vector machine"):
         model = _best(SVC(), {"gamma": GAMMAS, "C": PENALTIES}, digits)
-    return digits.measure("SVC", model, len(model.support_), len(skops_bytes(model)))
+    return digits.measure("SVC", model, len(model.support_), len(to_skops(model)))
 
 
 def _nystroem(digits: Digits, track: Track) -> list[Measured]:
@@ -178,7 +178,7 @@ def _nystroem(digits: Digits, track: Track) -> list[Measured]:
     for budget in track(BUDGETS, name):
         model = clone(machine).set_params(nystroem__n_components=budget)
         model.fit(digits.X_train, digits.y_train)
-        rows.append(digits.measure(name, model, budget, len(skops_bytes(model))))
+        rows.append(digits.measure(name, model, budget, len(to_skops(model))))
     return rows
 
 

@@ -98,33 +98,34 @@ class Fit:
 
     def run(self) -> None:
         """Read, choose, fit, write, report."""
-        from pursuit.cli import model_selection as table_fit
-        from pursuit.cli.preparation import matching
         from pursuit.io import tables
+        from pursuit.table import model_selection as table_fit
+        from pursuit.table.preparation import matching
 
         require_folder(self.output)
-        loss, missing = self._loss(), tables.missing_words(self.na)
-        data, y, layout = self._learn(tables.read(self.data, missing), missing)
+        model, missing = self._model(), tables.missing_words(self.na)
+        data, y = self._learn(model, tables.read(self.data, missing))
+        layout, loss = model.layout_, model.loss
         test = self.test and labelled(tables.read(self.test, missing), layout)
         if test:
             matching(test[0], layout)  # so that its faults show before the long work
             table_fit.check_targets(*test, layout, loss)
             self._check_labels(test, y, layout)
         table_fit.check_targets(data, y, layout, loss)
-        given = (self.n_components, self.gamma, self.kernel, self.alpha, self.n_candidates)
-        settings = table_fit.Settings(
-            layout.task, *given, self.seed, loss, self.float32, self._method(), self.price
-        )
+        settings, n_told = replace(model.settings(), float32=self.float32), len(model.notes_)
         with tracking() as track:
-            model, X, notes = table_fit.fit(data, y, layout, settings, track)
-            written = replace(model, estimator=settings.as_written(model.estimator))
+            X = model.fit_rows(data, y, track)
+            notes = model.notes_[n_told:]
+            written = model.with_estimator(settings.as_written(model.estimator_))
             error: Any
             if test:
-                predicted = written.estimator.predict(written.features(test[0]))
+                predicted = written.estimator_.predict(written.features(test[0]))
                 notes += model.notes(test[0])
-                error = table_fit.measure(known(*test, model), predicted, model)
+                truth = known(*test, model)
+                error = table_fit.measure(truth, predicted, model.estimator_, model.layout_)
             else:
-                error = table_fit.held_out_error(X, y, model, settings, track)
+                of_model = (model.estimator_, model.layout_)
+                error = table_fit.held_out_error(X, y, *of_model, settings, track)
         single = {"dtype": "float32", "rows": X[:MEASURED_ROWS]} if self.float32 else {}
         model.save(self.output, staged=self.staged, **single)
         say(notes)
@@ -132,16 +133,12 @@ class Fit:
 
     def _method(self) -> Any:
         """Return the method given, or the one that goes with the other options."""
-        from pursuit.cli.model_selection import SELECTED_KERNELS, SELECTED_LOSSES
+        from pursuit.table.model_selection import selected_only
 
-        asked = {
-            "--alpha": self.alpha is not None,
-            "--n-candidates": self.n_candidates is not None,
-            "--staged": self.staged,
-            f"--loss {self.loss}": self.loss in SELECTED_LOSSES,
-            f"--kernel {self.kernel}": self.kernel in SELECTED_KERNELS,
-        }
-        selected = next((name for name, given in asked.items() if given), None)
+        given = {"alpha": self.alpha, "n_candidates": self.n_candidates, "staged": self.staged}
+        name = selected_only(self.kernel, self.loss, **given)
+        named = {"loss": f"--loss {self.loss}", "kernel": f"--kernel {self.kernel}"}
+        selected = name and named.get(name, f"--{name.replace('_', '-')}")
         if selected and self.method == "moving":
             raise UsageFault(f"{selected} goes with --method selected only")
         if self.price is not None and (selected or self.method == "selected"):
@@ -150,30 +147,42 @@ class Fit:
 
     def _check_labels(self, test: Any, y: Any, layout: Any) -> None:
         """Refuse a test file all of whose labels the training rows lack."""
-        from pursuit.cli.preparation import known_labels
+        from pursuit.table.preparation import known_labels
 
         rows, labels = test
         known_labels(rows, labels, layout, sorted(set(y.tolist())))
 
-    def _learn(self, data: Any, missing: tuple[str, ...]) -> tuple[Any, Any, Any]:
-        """Return the rows that have a target, the targets and the layout."""
-        from pursuit.cli.preparation import learn_layout
+    def _model(self) -> Any:
+        """Return the model of the options, not fitted."""
+        from pursuit.table.model import TableModel
+
+        return TableModel(
+            n_components=self.n_components,
+            method=self._method(),
+            task=self.task,
+            kernel=self.kernel,
+            gamma=self.gamma,
+            C=self.price,
+            loss=self._loss(),
+            alpha=self.alpha,
+            n_candidates=self.n_candidates,
+            text=self.text,
+            drop=self.drop,
+            missing=self.na,
+            scale=self.scale,
+            random_state=self.seed,
+        )
+
+    def _learn(self, model: Any, data: Any) -> tuple[Any, Any]:
+        """Return the rows that have a target, and the targets."""
         from pursuit.io.tables import Table
 
         if self.target is None and isinstance(data, Table):
             raise UsageFault("a table needs --target COLUMN, the column to predict")
-        layout, notes = learn_layout(
-            data,
-            self.target or "y",
-            task=self._task(),
-            text=tuple(self.text),
-            drop=tuple(self.drop),
-            missing=missing,
-            scale=self.scale,
-        )
-        say(notes)
-        self._check_task(layout)
-        return *labelled(data, layout), layout
+        rows, y = model.learn(data, self.target or "y")
+        say(model.notes_)
+        self._check_task(model.layout_)
+        return rows, y
 
     def _loss(self) -> Any:
         """Return the loss: its name, or a quantile with its level."""
@@ -187,23 +196,15 @@ class Fit:
             raise UsageFault(f"--quantile must lie between 0 and 1, got {self.quantile:g}")
         return Quantile(self.quantile)
 
-    def _task(self) -> Any:
-        """Return the task given, or regression where the loss is for numbers; None: look."""
-        from pursuit.losses import LOSSES
-
-        if self.task == "auto":
-            return "regression" if LOSSES[self.loss].task == "regressor" else None
-        return self.task
-
     def _check_task(self, layout: Any) -> None:
         """Refuse a loss for classes where the target holds numbers, and the reverse."""
-        from pursuit.losses import LOSSES
+        from pursuit.table.model_selection import losses_of
 
-        ours, what, other = {
-            "classification": ("classifier", "classes", "regression"),
-            "regression": ("regressor", "numbers", "classification"),
+        names = losses_of(layout.task)
+        what, other = {
+            "classification": ("classes", "regression"),
+            "regression": ("numbers", "classification"),
         }[layout.task]
-        names = [name for name, loss in LOSSES.items() if loss.task in (None, ours)]
         if self.loss not in names:
             raise UsageFault(
                 f"--loss {self.loss}: the target {layout.target!r} is taken as {what} (--task "

@@ -53,12 +53,12 @@ class Info:
         """Return the model, with nothing behind the functions that its user wrote."""
         from pursuit import load
 
-        return load(self.model, functions=dict.fromkeys(about["functions"], len))
+        return load(self.model, table=False, functions=dict.fromkeys(about["functions"], len))
 
     def _layout(self, about: dict[str, Any]) -> list[tuple[str, Any]]:
         """Return the target and the columns, if the file tells of them."""
-        from pursuit.cli.preparation import stored_layout
         from pursuit.model_file import load_attachments
+        from pursuit.table.preparation import stored_layout
 
         if "layout.json" not in about["attachments"]:
             return []

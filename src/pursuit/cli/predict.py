@@ -25,19 +25,19 @@ class Predict:
 
     def run(self) -> None:
         """Read, predict, write."""
-        from pursuit.cli.preparation import TableModel
         from pursuit.io.tables import read
+        from pursuit.table.model import TableModel
 
         require_folder(self.output)
         model = TableModel.load(self.model)
-        if self.proba and model.layout.task == "regression":
+        if self.proba and model.layout_.task == "regression":
             raise UsageFault("--proba: a regression has no probabilities")
-        data = read(self.data, model.layout.missing)
+        data = read(self.data, model.layout_.missing)
         X = model.features(data)
-        columns = {"prediction": model.estimator.predict(X)}
+        columns = {"prediction": model.estimator_.predict(X)}
         if self.proba:
-            names = [f"probability_{label}" for label in model.estimator.classes_]
-            columns |= zip(names, model.estimator.predict_proba(X).T, strict=True)
+            names = [f"probability_{label}" for label in model.estimator_.classes_]
+            columns |= zip(names, model.estimator_.predict_proba(X).T, strict=True)
         say(model.notes(data))
         _write_csv(self.output, columns)
 

@@ -18,7 +18,7 @@ MEASURED_ROWS = 10_000
 
 def labelled(data: Any, layout: Any) -> tuple[Any, Any]:
     """Return the rows that have a target, and the targets."""
-    from pursuit.cli import preparation
+    from pursuit.table import preparation
 
     rows, y, notes = preparation.labelled(data, layout)
     say(notes)
@@ -27,9 +27,9 @@ def labelled(data: Any, layout: Any) -> tuple[Any, Any]:
 
 def known(data: Any, y: Any, model: Any) -> Any:
     """Return targets to compare with predictions; say which the model does not know."""
-    from pursuit.cli.preparation import known_labels
+    from pursuit.table.preparation import known_labels
 
-    y, notes = known_labels(data, y, model.layout, getattr(model.estimator, "classes_", None))
+    y, notes = known_labels(data, y, model.layout_, getattr(model.estimator_, "classes_", None))
     say(notes)
     return y
 
@@ -53,10 +53,10 @@ def say(notes: list[str]) -> None:
 
 def report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
     """Print the error beside the baseline's, and what the model costs."""
-    from pursuit.cli.model_selection import microseconds_a_row, yardstick
     from pursuit.model_file import describe
+    from pursuit.table.model_selection import microseconds_a_row, yardstick
 
-    layout, estimator = model.layout, model.estimator
+    layout, estimator = model.layout_, model.estimator_
     measure, share = yardstick(layout.task, estimator), layout.task == "classification"
     rows: list[tuple[Any, ...]] = []
     if measured:

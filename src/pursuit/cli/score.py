@@ -20,14 +20,15 @@ class Score:
 
     def run(self) -> None:
         """Read, predict, compare."""
-        from pursuit.cli.model_selection import check_targets, measure
-        from pursuit.cli.preparation import TableModel
         from pursuit.io.tables import read
+        from pursuit.table.model import TableModel
+        from pursuit.table.model_selection import check_targets, measure
 
         model = TableModel.load(self.model)
-        data, y = labelled(read(self.data, model.layout.missing), model.layout)
-        check_targets(data, y, model.layout, model.estimator.loss_)
+        data, y = labelled(read(self.data, model.layout_.missing), model.layout_)
+        check_targets(data, y, model.layout_, model.estimator_.loss_)
         X = model.features(data)
         say(model.notes(data))
-        measured = measure(known(data, y, model), model.estimator.predict(X), model)
+        truth, predicted = known(data, y, model), model.estimator_.predict(X)
+        measured = measure(truth, predicted, model.estimator_, model.layout_)
         report(model, "rows of the file", measured, X, self.model)

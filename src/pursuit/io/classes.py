@@ -72,4 +72,6 @@ CLASSES = {
     "SquaredError": "pursuit.losses",
     "SquaredErrorTanh": "pursuit.losses",
     "SquaredHinge": "pursuit.losses",
+    "TableModel": "pursuit.table.model",
+    "Pipeline": "sklearn.pipeline",
 }

@@ -211,8 +211,9 @@ def _numbers(cells: pl.Series, column: Column) -> pl.Series:
 
 
 def _dates(cells: pl.Series, date_format: str | None) -> pl.Series:
-    if cells.dtype == pl.String and date_format is not None:
-        return read_dates(cells, date_format)
+    if cells.dtype == pl.String:
+        date_format = date_format or _date_format(cells)  # none was learnt from real dates
+        return read_dates(cells, date_format or "%Y-%m-%d")
     if not cells.dtype.is_temporal():
         return pl.Series(cells.name, [None] * len(cells), dtype=pl.Datetime)
     return without_zone(cells).cast(pl.Datetime("us"))

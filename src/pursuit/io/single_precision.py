@@ -49,7 +49,7 @@ def narrow(tree: Node, members: dict[str, bytes], dtype: str = "float32") -> Non
     """
     arrays = list(_arrays(tree))
     wide = {node["member"] for where, node in arrays if _is_wide(where, node)}
-    wide -= {node["member"] for where, node in arrays if "params" in where}
+    wide -= {node["member"] for where, node in arrays if _is_given(where)}
     coefficients = {node["member"] for where, node in arrays if where[-1] in COEFFICIENTS}
     changed: dict[str, dict[str, Any]] = {}
     for name in wide:
@@ -78,6 +78,12 @@ def _arrays(node: Node, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
     parts = node.items() if isinstance(node, dict) else ()
     for name, part in enumerate(node) if isinstance(node, list) else parts:
         yield from _arrays(part, (*where, str(name)))
+
+
+def _is_given(where: tuple[str, ...]) -> bool:
+    """Tell whether an array is a parameter; the steps of a Pipeline are none in this sense."""
+    pairs = zip(where, where[1:], strict=False)
+    return any(name == "params" and after != "steps" for name, after in pairs)
 
 
 def _is_wide(where: tuple[str, ...], node: Node) -> bool:

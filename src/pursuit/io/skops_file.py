@@ -1,49 +1,28 @@
-"""Fitted machines of scikit-learn in files of skops, and rows for them from files of data.
-
-A file of skops holds no pickle: it names the types of what it holds, and its reader says which of
-them may be built. Here these are the types of scikit-learn that skops trusts and those in
-`TRUSTED`; a file that names any other is refused before anything in it is built.
-"""
+"""Fitted machines of scikit-learn in files of skops, and rows for them from files of data."""
 
 from __future__ import annotations
 
-import io
-import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-import skops.io
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from pursuit.io.columns import Column, number_column, typed
-from pursuit.io.files import check_claims, replacing, unfold
+from pursuit.io.files import replacing
+from pursuit.io.skops_archive import UntrustedType, from_skops, to_skops
 from pursuit.io.tables import DataError, Matrix, Table, missing_labels
 from pursuit.io.tree import ModelFileError
 
 __all__ = [
-    "TRUSTED",
     "Rows",
-    "checked_archive",
     "read_machine_file",
     "rows_for",
     "write_machine_file",
 ]
-
-#: A file of skops may unfold to so many bytes, however short it is: of features that are all equal
-#: the means and widths are.
-SLACK = 2**26
-
-_PROCESS = "sklearn.gaussian_process.kernels"
-#: Types that a machine may hold beside those that skops trusts by itself.
-#: Reviewed: constructing them from stored attributes runs no code and opens nothing.
-TRUSTED = (
-    "numpy.dtype",
-    *(f"{_PROCESS}.{name}" for name in ("ConstantKernel", "Product", "RBF", "Sum", "WhiteKernel")),
-)
 
 
 def read_machine_file(path: str | Path) -> Any:
@@ -55,19 +34,17 @@ def read_machine_file(path: str | Path) -> Any:
         If the file is none of skops, is damaged, or names a type that is not trusted.
     """
     try:
-        content = checked_archive(Path(path).read_bytes())
-        foreign = sorted(set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED))
-        estimator = None if foreign else skops.io.loads(content, trusted=list(TRUSTED))
+        estimator = from_skops(Path(path).read_bytes())
+    except UntrustedType as error:
+        raise ModelFileError(
+            f"{path} names the type {error}, which is not trusted: only estimators of "
+            "scikit-learn are read"
+        ) from None
     except Exception as error:  # zipfile, json, skops and the classes each have errors of their own
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise ModelFileError(
             f"{path}: not a file that skops.io.dump wrote, or damaged ({reason})"
         ) from error
-    if foreign:
-        raise ModelFileError(
-            f"{path} names the type {foreign[0]}, which is not trusted: only estimators of "
-            "scikit-learn are read"
-        )
     if not isinstance(estimator, BaseEstimator):
         raise ModelFileError(
             f"{path} holds no estimator but an object of class {type(estimator).__name__}"
@@ -75,22 +52,9 @@ def read_machine_file(path: str | Path) -> Any:
     return estimator
 
 
-def checked_archive(content: bytes) -> bytes:
-    """Return a file of skops unfolded, or raise a ValueError if that is longer than is plausible.
-
-    What skops then reads claims its true length.
-    """
-    unfolded = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as packed, zipfile.ZipFile(unfolded, "w") as archive:
-        check_claims(packed, len(content), SLACK)
-        for name in packed.namelist():
-            archive.writestr(name, unfold(packed, name))
-    return unfolded.getvalue()
-
-
 def write_machine_file(estimator: Any, path: str | Path) -> None:
     """Write a fitted estimator as a compressed file of skops, in one piece."""
-    content = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED, compresslevel=6)
+    content = to_skops(estimator)
     with replacing(path) as stream:
         stream.write(content)
 

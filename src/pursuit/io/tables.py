@@ -88,16 +88,17 @@ class Matrix:
     path: str
     X: Any  # of shape (n_rows, n_features), an array or CSR
     y: NDArray[Any] | None
+    in_memory: bool = False  # so that no line of a file holds a row
 
     def where(self, row: int, column: int) -> str:
         """Return the place of an entry in the file."""
-        if sp.issparse(self.X):
+        if sp.issparse(self.X) and not self.in_memory:
             return f"{self.path}:{_libsvm_line(self.path, row)}: feature {column}"
         return f"{self.path}: X[{row}, {column}]"
 
     def rows(self, keep: NDArray[np.bool_]) -> Matrix:
         """Return the matrix of the rows to keep."""
-        return Matrix(self.path, self.X[keep], None if self.y is None else self.y[keep])
+        return replace(self, X=self.X[keep], y=None if self.y is None else self.y[keep])
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -289,13 +290,35 @@ def _read_parquet(path: str, words: list[str]) -> Table:
         frame = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise DataError(f"{path}: not a readable Parquet file ({_first_line(error)})") from error
+    return from_frame(frame, words, path)
+
+
+def from_frame(
+    frame: pl.DataFrame, missing: Collection[str] = MISSING, path: str = "data frame"
+) -> Table:
+    """Return a frame as a table.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        At least one row of text, numbers, truth values or times.
+    missing : collection of str, default=MISSING
+        The words that mean "missing", beside the empty cell.
+    path : str, default="data frame"
+        What messages call it.
+
+    Raises
+    ------
+    DataError
+        If it has no row, or cells of another type.
+    """
     if not frame.height:
         raise DataError(f"{path}: no rows")
-    frame = pl.DataFrame([_parquet_column(path, column) for column in frame])
-    return _cleaned(Table(path, frame), words)
+    frame = pl.DataFrame([_supported(path, column) for column in frame])
+    return _cleaned(Table(path, frame), [word.strip().lower() for word in missing])
 
 
-def _parquet_column(path: str, column: pl.Series) -> pl.Series:
+def _supported(path: str, column: pl.Series) -> pl.Series:
     dtype = column.dtype
     if dtype in (pl.String, pl.Categorical, pl.Enum):
         return column.cast(pl.String)

@@ -19,7 +19,8 @@ type           value
 ``function``   a Python function that is an item of a dict: the name that is its key, no more;
                whoever decodes the tree supplies the function again
 ``value``      a frozen dataclass of the package: class and fields
-``estimator``  an estimator of the package: class, parameters and fitted state
+``estimator``  an estimator of the package, or a pipeline: class, parameters and fitted state
+``skops``      another estimator of scikit-learn: its class, and the member that is its file
 =============  ==========================================================================
 
 Classes are written by name and looked up in `CLASSES`, never imported by a name from outside, so
@@ -29,12 +30,14 @@ that decoding a tree can only ever build what is listed there, and runs nothing 
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from inspect import isroutine
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +54,9 @@ __all__ = [
     "Encoder",
     "ModelFileError",
     "array_shapes",
+    "class_of",
+    "decoded_values",
+    "encoded_values",
     "function_names",
     "holds_arrays",
     "in_words",
@@ -71,7 +77,7 @@ class ModelFileError(ValueError):
     """A file is no model file, is damaged, or was written by another version of pursuit."""
 
 
-def _class(name: str) -> type[Any]:
+def class_of(name: str) -> type[Any]:
     """Return one of the package's own classes; the name is only ever a key of `CLASSES`."""
     if name not in CLASSES:
         raise ModelFileError(f"names the class {name!r}, which this pursuit does not have")
@@ -81,7 +87,7 @@ def _class(name: str) -> type[Any]:
 def is_ours(value: Any) -> bool:
     """Tell whether a value is of a class in `CLASSES`, subclasses not included."""
     name = type(value).__name__
-    return name in CLASSES and _class(name) is type(value)
+    return name in CLASSES and class_of(name) is type(value)
 
 
 class Encoder:
@@ -175,7 +181,7 @@ class Encoder:
         if isinstance(value, np.ndarray | np.generic):
             kind = f"an array of dtype {value.dtype}"
         hint = "Only numbers, strings, arrays, CSR matrices and pursuit's own values can be saved."
-        if isroutine(value) or type(value).__name__ == "FunctionKernel":
+        if inspect.isroutine(value) or type(value).__name__ == "FunctionKernel":
             kind = "a Python function"
         if callable(value):
             hint = (
@@ -215,7 +221,7 @@ class Decoder:
         self.version = version
         self.functions = functions or {}
         self.matrices: dict[tuple[Any, ...], Any] = {}
-        self._member = member
+        self.member = member
         self._arrays: dict[tuple[str, bool], npt.NDArray[Any]] = {}
         self._depth = 0
 
@@ -241,7 +247,7 @@ class Decoder:
         """Return an array; nodes that share a member share the array."""
         key = (node["member"], node["object"])
         if key not in self._arrays:
-            content = self._member(key[0])
+            content = self.member(key[0])
             _check_npy(content, node)
             array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
             kept = object if node["object"] else np.float64 if "double" in node else array.dtype
@@ -252,7 +258,7 @@ class Decoder:
     def _decoded(self, codes: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
         """Numbers from codes, by the zero and the step of each line."""
         name = f"{node['member']}.lines"
-        content, axis = self._member(name), int(node["axis"] == 1)
+        content, axis = self.member(name), int(node["axis"] == 1)
         shape = [2, node["shape"][1 - axis]]
         _check_npy(content, {"member": name, "dtype": "<f4", "shape": shape})
         lines = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
@@ -274,6 +280,29 @@ def _check_npy(content: bytes, node: Node) -> None:
         points = np.frombuffer(content, dtype.str[0] + "u4", offset=file.tell())
         if points.max() > 0x10FFFF:
             raise ModelFileError(f"is damaged: {node['member']} holds no text")
+
+
+def encoded_values(name: str, values: dict[str, Any]) -> bytes:
+    """Return plain values by name as JSON; a value that needs an array is refused.
+
+    Parameters
+    ----------
+    name : str
+        Of the model that they are parameters of, for messages.
+    values : dict
+        The values.
+    """
+    encoder = Encoder(name, staged=False)
+    nodes = {key: encoder.encode(value, f"parameter {key}") for key, value in values.items()}
+    if encoder.members:
+        raise ValueError(f"cannot save {name}: a parameter is an array; give a list.")
+    return json.dumps(nodes, allow_nan=False).encode()
+
+
+def decoded_values(text: bytes) -> dict[str, Any]:
+    """Return the values that `encoded_values` wrote."""
+    members: dict[str, bytes] = {}
+    return Decoder(members.__getitem__, "").decode_items(json.loads(text))
 
 
 class _Codec(NamedTuple):
@@ -356,7 +385,7 @@ def _encode_value(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
 
 
 def _decode_value(decoder: Decoder, node: Node) -> Any:
-    cls = _class(node["class"])
+    cls = class_of(node["class"])
     if not _is_value(cls):
         raise ModelFileError(f"is damaged: {node['class']} is not a plain value")
     return cls(**decoder.decode_items(node["fields"]))
@@ -377,10 +406,10 @@ def _encode_estimator(encoder: Encoder, value: Any, where: str) -> dict[str, Nod
 
 
 def _decode_estimator(decoder: Decoder, node: Node) -> Any:
-    cls = _class(node["class"])
+    cls = class_of(node["class"])
     if not issubclass(cls, BaseEstimator):
         raise ModelFileError(f"is damaged: {node['class']} is not an estimator")
-    unknown = node["params"].keys() - cls().get_params(deep=False).keys()
+    unknown = node["params"].keys() - inspect.signature(cls).parameters.keys()
     if unknown:
         version = decoder.version
         raise ModelFileError(
@@ -390,6 +419,42 @@ def _decode_estimator(decoder: Decoder, node: Node) -> Any:
     model = cls(**decoder.decode_items(node["params"]))
     vars(model).update(decoder.decode_items(node["state"]))
     return model
+
+
+def _is_sklearn(value: Any) -> bool:
+    """Whether a value is an estimator of scikit-learn itself."""
+    return isinstance(value, BaseEstimator) and type(value).__module__.startswith("sklearn.")
+
+
+def _encode_skops(encoder: Encoder, value: Any, where: str) -> dict[str, Node]:
+    """Store an estimator of scikit-learn if it can be read again."""
+    kind = type(value).__name__
+    if find_spec("skops") is None:
+        raise ImportError(f"saving a {kind} needs skops: pip install 'pursuit[table]'")
+    from pursuit.io.skops_archive import UntrustedType, from_skops, to_skops
+
+    content = to_skops(value)
+    try:
+        from_skops(content)
+    except UntrustedType as error:
+        raise ValueError(
+            f"cannot save {encoder.name}: {where}, a {kind}, holds {error}, which is not trusted. "
+            "Use skops.io.dump, whose reader says what it trusts, or pickle."
+        ) from None
+    name = f"skops/{len(encoder.members)}.skops"
+    encoder.members[name] = content
+    return {"class": kind, "file": name}
+
+
+def _decode_skops(decoder: Decoder, node: Node) -> Any:
+    if find_spec("skops") is None:
+        raise ModelFileError(f"holds a {node['class']}; skops is needed to read it")
+    from pursuit.io.skops_archive import UntrustedType, from_skops
+
+    try:
+        return from_skops(decoder.member(node["file"]))
+    except UntrustedType as error:
+        raise ModelFileError(f"names the type {error}, which is not trusted") from None
 
 
 _CODECS = (
@@ -427,6 +492,7 @@ _CODECS = (
         _encode_estimator,
         _decode_estimator,
     ),
+    _Codec("skops", _is_sklearn, _encode_skops, _decode_skops),
     _Codec(
         "array",  # data frames too, and whatever else is an array at heart
         lambda value: hasattr(value, "__array__"),
@@ -485,6 +551,8 @@ def in_words(node: Node) -> Any:
         return tuple(in_words(item) for item in node["items"])
     if tag == "dict":
         return {in_words(key): in_words(item) for key, item in node["items"]}
+    if tag == "skops":
+        return str(node["class"])
     if tag in ("value", "estimator"):
         parts = node["fields"] if tag == "value" else node["params"]
         return f"{node['class']}({', '.join(f'{k}={_text(v)}' for k, v in parts.items())})"

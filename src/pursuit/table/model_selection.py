@@ -42,10 +42,9 @@ from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_poisson
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from pursuit.base.cross_validation import GAMMA_FACTORS
-from pursuit.cli.preparation import Features, Layout, TableModel, Task, make_preparation, matching
 from pursuit.io.tables import DataError, Matrix, Table, shown
 from pursuit.kernels import scale_gamma
-from pursuit.losses import AbsoluteError, Huber, Loss, Poisson, Quantile
+from pursuit.losses import LOSSES, AbsoluteError, Huber, Loss, Poisson, Quantile
 from pursuit.matching_pursuit.estimators import (
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
@@ -58,6 +57,7 @@ from pursuit.moving_vectors.cross_validation import (
     SparseKernelRegressorCV,
 )
 from pursuit.moving_vectors.estimators import SparseKernelClassifier, SparseKernelRegressor
+from pursuit.table.preparation import Features, Layout, Task, make_preparation, matching
 
 SEARCH_ROWS = 10_000
 SEARCH_CANDIDATES = 1_000
@@ -95,6 +95,16 @@ class Yardstick(NamedTuple):
     error: Callable[[NDArray[Any], NDArray[Any]], float]
     constant: str
     best: Callable[[NDArray[Any]], Any]
+
+
+class Fitted(NamedTuple):
+    """What `fit` gives."""
+
+    estimator: Any
+    preparation: Any
+    layout: Layout
+    X: Features  # of shape (n_rows, n_features)
+    notes: list[str]  # what was done that a user may not expect
 
 
 @dataclass(frozen=True)
@@ -168,6 +178,35 @@ class Settings:
         return shared
 
 
+def selected_only(kernel: str, loss: Loss | str, **given: Any) -> str | None:
+    """Return the first parameter that asks for selected vectors, or None.
+
+    Parameters
+    ----------
+    kernel, loss : str
+        Their names; a loss may be a value.
+    **given : object
+        Parameters that vectors which move do not have; None and False are not given.
+    """
+    of_selected = (LOSSES[name] for name in SELECTED_LOSSES)
+    asked = {name: value is not None and value is not False for name, value in given.items()}
+    asked["loss"] = loss in SELECTED_LOSSES or any(loss == value for value in of_selected)
+    asked["kernel"] = kernel in SELECTED_KERNELS
+    return next((name for name, told in asked.items() if told), None)
+
+
+def loss_task(loss: Any) -> Task | None:
+    """Return the task of a loss, or None where it serves both."""
+    task = getattr(LOSSES.get(loss) if isinstance(loss, str) else loss, "task", None)
+    names: dict[str | None, Task] = {"classifier": "classification", "regressor": "regression"}
+    return names.get(task)
+
+
+def losses_of(task: Task) -> list[str]:
+    """Return the names of the losses that serve a task."""
+    return [name for name in LOSSES if loss_task(name) in (None, task)]
+
+
 def check_targets(data: Table | Matrix, y: NDArray[Any], layout: Layout, loss: Any) -> None:
     """Raise a `DataError` that names the first count below zero, for which Poisson has no loss."""
     counts = isinstance(loss, Poisson) or loss == "poisson"
@@ -182,7 +221,7 @@ def check_targets(data: Table | Matrix, y: NDArray[Any], layout: Layout, loss: A
 
 def fit(
     data: Table | Matrix, y: NDArray[Any], layout: Layout, settings: Settings, track: Track
-) -> tuple[TableModel, Features, list[str]]:
+) -> Fitted:
     """Prepare the features, choose gamma and the number of vectors, and fit.
 
     Parameters
@@ -197,15 +236,6 @@ def fit(
         What is given.
     track : callable
         Shows progress.
-
-    Returns
-    -------
-    model : TableModel
-        The fitted model.
-    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
-        The features.
-    notes : list of str
-        What was done that a user may not expect.
     """
     if layout.task == "classification" and (y == y[0]).all():
         raise DataError(f"{data.path}: column {layout.target!r}: one class only: {shown(y[0])}")
@@ -215,7 +245,7 @@ def fit(
     estimator, notes = search(X, y, settings, track)
     guess = yardstick(layout.task, estimator).best(y)
     layout = replace(layout, baseline=guess.item() if isinstance(guess, np.generic) else guess)
-    return TableModel(estimator, preparation, layout), X, notes
+    return Fitted(estimator, preparation, layout, X, notes)
 
 
 def search(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> tuple[Any, list[str]]:
@@ -272,9 +302,10 @@ def _moved(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> tu
     n_rows, notes = len(y), []
     budget = min(settings.n_components or MOVED_VECTORS, n_rows)
     gamma: float | str = settings.gamma or "scale"
-    if folds(y, settings) is None:
+    search = settings.gamma is None or settings.C is None
+    if search and folds(y, settings) is None:
         notes.append("too few rows to cross-validate: gamma and C are defaults")
-    elif settings.gamma is None or settings.C is None:
+    elif search:
         if n_rows > SEARCH_ROWS:
             notes.append(f"gamma and C were chosen on {SEARCH_ROWS} of the {n_rows} rows")
         for _ in track([0], "choosing gamma and C"):
@@ -336,7 +367,7 @@ def some_rows(n_rows: int, seed: int) -> NDArray[np.int64]:
 
 
 def held_out_error(
-    X: Features, y: NDArray[Any], model: TableModel, settings: Settings, track: Track
+    X: Features, y: NDArray[Any], fitted: Any, layout: Layout, settings: Settings, track: Track
 ) -> Measured | None:
     """Return the error of refits, at the fitted gamma and size, on rows they have not seen.
 
@@ -346,7 +377,6 @@ def held_out_error(
     splits = _splits(y, settings)
     if not splits:
         return None
-    fitted = model.estimator
     gamma = getattr(fitted.kernel_, "gamma", "scale")
     settings = replace(settings, C=getattr(fitted, "C", None))
     predicted = []
@@ -357,7 +387,7 @@ def held_out_error(
             refit = settings.estimator(len(train), gamma, n_components).fit(X[train], y[train])
         predicted.append(settings.as_written(refit).predict(X[test]))
     tests = np.concatenate([test for _, test in splits])
-    return measure(y[tests], np.concatenate(predicted), model)
+    return measure(y[tests], np.concatenate(predicted), fitted, layout)
 
 
 def _splits(y: NDArray[Any], settings: Settings) -> list[tuple[NDArray[Any], NDArray[Any]]]:
@@ -370,10 +400,10 @@ def _splits(y: NDArray[Any], settings: Settings) -> list[tuple[NDArray[Any], NDA
         return [] if splitter is None else list(splitter.split(y, y))
 
 
-def measure(y: NDArray[Any], predicted: NDArray[Any], model: TableModel) -> Measured:
+def measure(y: NDArray[Any], predicted: NDArray[Any], estimator: Any, layout: Layout) -> Measured:
     """Return the error of predictions, and that of the best constant of the training rows."""
-    error = yardstick(model.layout.task, model.estimator).error
-    constant = np.full(len(y), model.layout.baseline)
+    error = yardstick(layout.task, estimator).error
+    constant = np.full(len(y), layout.baseline)
     return Measured(error(y, predicted), error(y, constant), len(y))
 
 

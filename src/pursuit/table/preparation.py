@@ -1,11 +1,10 @@
-"""A fitted estimator together with the way from a file's columns to its features.
+"""The way from a file's columns to features.
 
 A `Layout` says what a file must hold: the columns and what their cells mean, or the number of
 features, and the target. A preparation, made of scikit-learn's transformers and skrub's encoder
-of dates, turns that into numbers of comparable size. `TableModel` ties both to the estimator and
-keeps them in the model file: the layout as JSON, the preparation by skops, which stores no pickle.
-Loading accepts the types of scikit-learn that skops trusts and those in `TRUSTED`, and refuses a
-file that names any other.
+of dates, turns that into numbers of comparable size. A model file keeps both beside the estimator:
+the layout as JSON, the preparation by skops, which stores no pickle. Loading accepts the types of
+scikit-learn that skops trusts and those in `TRUSTED`, and refuses a file that names any other.
 
 How the columns become features: numbers are standardised, then a missing one takes the median and
 sets a feature of its own. A text column becomes a 0/1 feature for each of its `MOST_CATEGORIES`
@@ -17,18 +16,14 @@ their largest absolute value, which keeps it sparse.
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import zipfile
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 import scipy.sparse as sp
-import skops.io
 from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -39,7 +34,7 @@ from skrub import DatetimeEncoder
 from pursuit import model_file
 from pursuit.io.column_formats import is_number_format
 from pursuit.io.columns import BOOLEANS, Column, ambiguity, infer_column, reading, typed
-from pursuit.io.skops_file import checked_archive
+from pursuit.io.skops_archive import UntrustedType, from_skops
 from pursuit.io.tables import (
     FLOAT_INTEGERS,
     MISSING,
@@ -97,63 +92,26 @@ class Layout:
         return cls(columns=columns, left_out=tuple(left_out), missing=tuple(missing), **fields)
 
 
-@dataclass(frozen=True)
-class TableModel:
-    """An estimator that predicts for the rows of a file."""
+def notes_on(data: Table | Matrix, layout: Layout) -> list[str]:
+    """Return what a user should know about a file to predict for."""
+    if isinstance(data, Matrix):
+        return _unknown_features(data, layout)
+    known = {column.name for column in layout.columns} | {layout.target, *layout.left_out}
+    extra = [name for name in data.frame.columns if name not in known]
+    notes = [f"{data.path}: column {name!r} is not in the model: ignored" for name in extra]
+    return notes + [note for column in layout.columns for note in _new_cells(data, column)]
 
-    estimator: Any
-    preparation: Any
-    layout: Layout
 
-    def features(self, data: Table | Matrix) -> Features:
-        """Return the features of the rows, as the estimator wants them."""
-        prepared: Features = self.preparation.transform(matching(data, self.layout))
-        return prepared
+def _new_cells(data: Table, column: Column) -> list[str]:
+    """Return a note on the cells of a column with text that the fit has not seen.
 
-    def notes(self, data: Table | Matrix) -> list[str]:
-        """Return what a user should know about a file to predict for."""
-        if isinstance(data, Matrix):
-            return _unknown_features(data, self.layout)
-        layout = self.layout
-        known = {column.name for column in layout.columns} | {layout.target, *layout.left_out}
-        extra = [name for name in data.frame.columns if name not in known]
-        notes = [f"{data.path}: column {name!r} is not in the model: ignored" for name in extra]
-        for column in layout.columns:
-            # A full list of categories leaves rare ones out, so that a new one cannot be told.
-            if column.kind == "text" and len(column.categories) < MOST_CATEGORIES:
-                cells = _input(typed(data, column), column)
-                new = int((~cells.is_in(list(column.categories))).sum())
-                if new:
-                    place = f"{data.path}: column {column.name!r}"
-                    notes.append(f"{place}: cells with text that the fit has not seen: {new}")
-        return notes
-
-    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Write the model, its preparation and its layout to one file, see `model_file.save`."""
-        attachments = {
-            "layout.json": self.layout.to_json(),
-            "preparation.skops": skops_bytes(self.preparation),
-        }
-        model_file.save(self.estimator, path, attachments=attachments, **options)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> TableModel:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is damaged or foreign, holds an estimator without the way from a table to
-            it, or names a type that is not trusted.
-        """
-        attachments = model_file.load_attachments(path)
-        if not {"layout.json", "preparation.skops"} <= attachments.keys():
-            raise model_file.ModelFileError(
-                f"{path} holds an estimator alone, not the columns of a table; use pursuit.load"
-            )
-        layout = stored_layout(path, attachments)
-        preparation = _load_preparation(path, attachments["preparation.skops"])
-        return cls(model_file.load(path), preparation, layout)
+    A full list of categories leaves rare ones out, so that a new one cannot be told.
+    """
+    if column.kind != "text" or len(column.categories) >= MOST_CATEGORIES:
+        return []
+    new = int((~_input(typed(data, column), column).is_in(list(column.categories))).sum())
+    place = f"{data.path}: column {column.name!r}"
+    return [f"{place}: cells with text that the fit has not seen: {new}"] if new else []
 
 
 def stored_layout(path: str | os.PathLike[str], attachments: dict[str, bytes]) -> Layout:
@@ -164,52 +122,16 @@ def stored_layout(path: str | os.PathLike[str], attachments: dict[str, bytes]) -
         raise model_file.ModelFileError(f"{path}: damaged layout ({error})") from error
 
 
-def skops_bytes(estimator: Any) -> bytes:
-    """Return a fitted estimator of scikit-learn as a compressed file of skops."""
-    content = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED, compresslevel=6)
-    return _without_addresses(content)
-
-
-def _without_addresses(content: bytes) -> bytes:
-    """Number the objects of a file of skops in their order, in place of their addresses."""
-    names: dict[str, str] = {}
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    schema = _renumbered(json.loads(members.pop("schema.json")), {}, names)
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        files = {names.get(name, name): part for name, part in members.items()}
-        for name, part in sorted({"schema.json": json.dumps(schema).encode(), **files}.items()):
-            info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            archive.writestr(info, part, zipfile.ZIP_DEFLATED, 6)
-    return packed.getvalue()
-
-
-def _renumbered(node: Any, ids: dict[int, int], names: dict[str, str]) -> Any:
-    """The tree of a schema with small numbers for addresses; `names` collects the new names."""
-    if isinstance(node, list):
-        return [_renumbered(item, ids, names) for item in node]
-    if not isinstance(node, dict):
-        return node
-    node = dict(node)
-    if isinstance(node.get("__id__"), int):
-        node["__id__"] = ids.setdefault(node["__id__"], len(ids))
-    if isinstance(node.get("file"), str):
-        file = node["file"]
-        node["file"] = names.setdefault(file, f"{len(names)}{Path(file).suffix}")
-    return {key: _renumbered(item, ids, names) for key, item in node.items()}
-
-
-def _load_preparation(path: str | os.PathLike[str], content: bytes) -> Any:
+def stored_preparation(path: str | os.PathLike[str], attachments: dict[str, bytes]) -> Any:
+    """Return the preparation in a model file, or raise a `ModelFileError`."""
     try:
-        content = checked_archive(content)
-        foreign = sorted(set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED))
-        if not foreign:
-            return skops.io.loads(content, trusted=list(TRUSTED))
+        return from_skops(attachments["preparation.skops"], TRUSTED)
+    except UntrustedType as error:
+        told = f"{path}: the preparation names {error}, not trusted"
+        raise model_file.ModelFileError(told) from None
     except Exception as error:  # zipfile, json, skops and the classes each have errors of their own
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise model_file.ModelFileError(f"{path}: damaged preparation ({reason})") from error
-    raise model_file.ModelFileError(f"{path}: the preparation names {foreign[0]}, not trusted")
 
 
 # --- from a file to the input of the preparation -----------------------------------------------
@@ -330,14 +252,14 @@ def learn_layout(
     layout = replace(layout, target_format=written, missing=missing)
     told = [] if task == "classification" or target in text else _doubts(data, layout, column)
     if isinstance(data, Matrix):
-        return _learn_features(data.X, layout), told
+        return _learn_features(data, layout), told
     layout, notes = _learn_columns(data, layout, text, drop)
     return layout, told + notes
 
 
-def _learn_features(X: Any, layout: Layout) -> Layout:
-    sparse = sp.issparse(X)
-    first = int(sparse and not (X.indices == 0).any())
+def _learn_features(data: Matrix, layout: Layout) -> Layout:
+    X, sparse = data.X, sp.issparse(data.X)
+    first = int(sparse and not data.in_memory and not (X.indices == 0).any())
     source: Literal["sparse", "dense"] = "sparse" if sparse else "dense"
     return replace(layout, source=source, n_features=X.shape[1] - first, first_index=first)
 

@@ -12,8 +12,11 @@ from sklearn.model_selection import cross_val_score
 
 from pursuit import KernelMatchingPursuitRegressor
 from pursuit.base.cross_validation import GAMMA_FACTORS
-from pursuit.cli import model_selection as table_fit
-from pursuit.cli.model_selection import (
+from pursuit.io.tables import DataError, Matrix
+from pursuit.kernels import scale_gamma
+from pursuit.losses import AbsoluteError, Huber, Poisson, Quantile, SquaredError
+from pursuit.table import model_selection as table_fit
+from pursuit.table.model_selection import (
     Settings,
     fit,
     folds,
@@ -23,10 +26,7 @@ from pursuit.cli.model_selection import (
     search,
     yardstick,
 )
-from pursuit.cli.preparation import learn_layout
-from pursuit.io.tables import DataError, Matrix
-from pursuit.kernels import scale_gamma
-from pursuit.losses import AbsoluteError, Huber, Poisson, Quantile, SquaredError
+from pursuit.table.preparation import learn_layout
 
 
 def track(items, label):
@@ -94,8 +94,8 @@ def test_large_files_choose_gamma_on_a_part_and_few_candidates(monkeypatch):
     assert model.n_candidates == 40
     assert model.n_components_ <= 40
     layout, _ = learn_layout(Matrix("a.npz", X, y), "y")
-    fitted = fit(Matrix("a.npz", X, y), y, layout, settings, track)[0]
-    assert held_out_error(X, y, fitted, settings, track).n_rows == 50
+    fitted = fit(Matrix("a.npz", X, y), y, layout, settings, track).estimator
+    assert held_out_error(X, y, fitted, layout, settings, track).n_rows == 50
 
 
 def test_candidates_are_bounded():
@@ -153,10 +153,12 @@ def test_too_few_rows_take_defaults_and_say_so():
     settings = Settings("classification")
     data = Matrix("a.npz", X, y)
     layout, _ = learn_layout(data, "y")
-    model, features, notes = fit(data, y, layout, settings, track)
-    assert notes == ["too few rows to cross-validate: gamma and the number of vectors are defaults"]
-    assert model.estimator.predict(features).tolist() == ["a", "a", "b"]
-    assert held_out_error(features, y, model, settings, track) is None
+    model = fit(data, y, layout, settings, track)
+    assert model.notes == [
+        "too few rows to cross-validate: gamma and the number of vectors are defaults"
+    ]
+    assert model.estimator.predict(model.X).tolist() == ["a", "a", "b"]
+    assert held_out_error(model.X, y, model.estimator, layout, settings, track) is None
 
 
 def test_more_vectors_than_can_be_told_is_said_when_they_were_asked_for():
@@ -178,16 +180,16 @@ def test_errors_stand_beside_those_of_the_baseline():
     y = np.array(["a", "b", "b", "c"])
     data = Matrix("a.npz", np.arange(4.0)[:, None], y)
     layout, _ = learn_layout(data, "y")
-    model = fit(data, y, layout, Settings("classification", 3, 1.0), track)[0]
+    model = fit(data, y, layout, Settings("classification", 3, 1.0), track)
     assert model.layout.baseline == "b"
-    measured = measure(y, np.array(["a", "a", "b", "c"]), model)
+    measured = measure(y, np.array(["a", "a", "b", "c"]), model.estimator, model.layout)
     assert (measured.error, measured.baseline, measured.n_rows) == (0.25, 0.5, 4)
     y = np.array([0.5, 1.0, 3.0, 3.5])
     data = Matrix("a.npz", np.arange(4.0)[:, None], y)
     layout, _ = learn_layout(data, "y")
-    model = fit(data, y, layout, Settings("regression", 2, 1.0), track)[0]
+    model = fit(data, y, layout, Settings("regression", 2, 1.0), track)
     assert model.layout.baseline == 2.0
-    measured = measure(y, y + 1, model)
+    measured = measure(y, y + 1, model.estimator, model.layout)
     assert measured.error == 1.0
     assert measured.baseline == pytest.approx(y.std())
 
@@ -241,8 +243,8 @@ def test_the_held_out_error_is_that_of_refits():
     data = Matrix("a.npz", X, y)
     layout, _ = learn_layout(data, "y", scale=False)
     settings = Settings("regression", n_components=10, gamma=0.5)
-    model, features, _ = fit(data, y, layout, settings, track)
-    measured = held_out_error(features, y, model, settings, track)
+    model = fit(data, y, layout, settings, track)
+    measured = held_out_error(model.X, y, model.estimator, model.layout, settings, track)
     loss = brute_force_loss(X, y, 0.5, 10, folds(y, settings))
     assert measured.error**2 == pytest.approx(loss)
     assert measured.baseline == pytest.approx(y.std())

@@ -13,19 +13,18 @@ import skops.io
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import FunctionTransformer
 
-from pursuit import KernelMatchingPursuitRegressor, ModelFileError, model_file, save
-from pursuit.cli.preparation import (
+from pursuit import KernelMatchingPursuitRegressor, ModelFileError, TableModel, model_file, save
+from pursuit.io.columns import Column
+from pursuit.io.skops_archive import to_skops
+from pursuit.io.tables import DataError, Matrix, Table
+from pursuit.table.preparation import (
     MOST_CATEGORIES,
     Layout,
-    TableModel,
     labelled,
     learn_layout,
     make_preparation,
     matching,
-    skops_bytes,
 )
-from pursuit.io.columns import Column
-from pursuit.io.tables import DataError, Matrix, Table
 
 
 def table_of(lines=True, **columns):
@@ -282,17 +281,17 @@ def model():
     preparation = make_preparation(layout)
     X = preparation.fit_transform(matching(rows, layout))
     estimator = KernelMatchingPursuitRegressor(n_components=2, gamma=0.1).fit(X, y)
-    return TableModel(estimator, preparation, layout)
+    return TableModel().filled(estimator, preparation, layout)
 
 
 def test_a_saved_model_predicts_the_same_bits(model, tmp_path):
     path = tmp_path / "a.pursuit"
     model.save(path)
     again = TableModel.load(path)
-    assert again.layout == model.layout
+    assert again.layout_ == model.layout_
     X = again.features(MIXED)
     assert_array_equal(X, model.features(MIXED))
-    assert_array_equal(again.estimator.predict(X), model.estimator.predict(X))
+    assert_array_equal(again.estimator_.predict(X), model.estimator_.predict(X))
     assert path.stat().st_size < 40_000
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.pursuit"]
 
@@ -314,7 +313,7 @@ def test_notes_on_a_file_to_predict_for(model):
 
 def test_a_model_file_without_a_table_is_refused(model, tmp_path):
     path = tmp_path / "a.pursuit"
-    save(model.estimator, path)
+    save(model.estimator_, path)
     with pytest.raises(
         ModelFileError, match="holds an estimator alone, not the columns of a table"
     ):
@@ -322,15 +321,15 @@ def test_a_model_file_without_a_table_is_refused(model, tmp_path):
 
 
 def save_with(model, path, preparation):
-    attachments = {"layout.json": model.layout.to_json(), "preparation.skops": preparation}
-    model_file.save(model.estimator, path, attachments=attachments)
+    attachments = {"layout.json": model.layout_.to_json(), "preparation.skops": preparation}
+    model_file.save(model.estimator_, path, attachments=attachments)
 
 
 def test_a_preparation_that_names_other_code_is_refused_and_runs_nothing(model, tmp_path):
     path = tmp_path / "a.pursuit"
     mark = tmp_path / "mark"
     mark.mkdir()
-    save_with(model, path, skops_bytes(FunctionTransformer(os.rmdir, kw_args={})))
+    save_with(model, path, to_skops(FunctionTransformer(os.rmdir, kw_args={})))
     with pytest.raises(ModelFileError, match="the preparation names posix.rmdir, not trusted"):
         TableModel.load(path)
     assert mark.is_dir()
@@ -340,7 +339,7 @@ def test_a_damaged_preparation_is_refused(model, tmp_path):
     path = tmp_path / "a.pursuit"
     with zipfile.ZipFile(stream := io.BytesIO(), "w") as archive:
         archive.writestr("schema.json", "{}")
-    for content in (b"", b"PK", skops_bytes(model.preparation)[:-500], stream.getvalue()):
+    for content in (b"", b"PK", to_skops(model.preparation_)[:-500], stream.getvalue()):
         save_with(model, path, content)
         with pytest.raises(ModelFileError, match="damaged preparation"):
             TableModel.load(path)
@@ -349,8 +348,8 @@ def test_a_damaged_preparation_is_refused(model, tmp_path):
 def test_a_damaged_layout_is_refused(model, tmp_path):
     path = tmp_path / "a.pursuit"
     for layout in (b"", b"[]", b'{"columns": [], "left_out": [], "other": 1}'):
-        attachments = {"layout.json": layout, "preparation.skops": skops_bytes(model.preparation)}
-        model_file.save(model.estimator, path, attachments=attachments)
+        attachments = {"layout.json": layout, "preparation.skops": to_skops(model.preparation_)}
+        model_file.save(model.estimator_, path, attachments=attachments)
         with pytest.raises(ModelFileError, match="damaged layout"):
             TableModel.load(path)
 
@@ -358,5 +357,5 @@ def test_a_damaged_layout_is_refused(model, tmp_path):
 def test_the_trusted_types_are_few():
     layout, _ = learn_layout(MIXED, "y")
     preparation = make_preparation(layout).fit(matching(MIXED, layout))
-    untrusted = skops.io.get_untrusted_types(data=skops_bytes(preparation))
+    untrusted = skops.io.get_untrusted_types(data=to_skops(preparation))
     assert untrusted == ["numpy.dtype", "skrub._datetime_encoder.DatetimeEncoder"]
