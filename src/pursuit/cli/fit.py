@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from pursuit.cli.options import EXISTING, UsageFault, argument, na_option, option, require_folder
+from pursuit.cli.options import (
+    EXISTING,
+    READ,
+    InputFormat,
+    UsageFault,
+    argument,
+    format_option,
+    na_option,
+    option,
+    require_folder,
+)
 from pursuit.cli.reporting import MEASURED_ROWS, known, labelled, report, say, tracking
 
 __all__ = ["Fit", "LossName"]
@@ -36,7 +46,16 @@ class Fit:
     chosen by cross-validation unless given.
     """
 
-    data: Path = argument("CSV, TSV, Parquet, NPZ (X, y) or LIBSVM text.", **EXISTING)
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "pursuit fit churn.csv --target churned --output churn.pursuit",
+        "pursuit fit churn.csv -t monthly_fee -o fee.pursuit -n 20 --gamma 0.05",
+        "pursuit fit churn.csv -t churned -o path.pursuit -n 20 --staged",
+        "pursuit fit churn.csv -t churned -o rare.pursuit --class-weight yes=3",
+    )
+
+    data: Path = argument(
+        "CSV, TSV, JSON lines, Parquet, NPZ (X, y) or LIBSVM text; - for standard input.", **READ
+    )
     output: Path = option("Model file to write.", "--output", "-o")
     target: str | None = option("Column to predict (of a table).", "--target", "-t", default=None)
     n_components: int | None = option(
@@ -86,6 +105,11 @@ class Fit:
         "--scale/--no-scale",
         default=True,
     )
+    class_weight: list[str] = option(
+        "Weight of a class, LABEL=WEIGHT; may be given again. Or balanced: every class has the "
+        "same total weight.",
+        default=[],
+    )
     staged: bool = option(
         "Keep every smaller model in the file, for truncate in Python.", "--staged", default=False
     )
@@ -95,16 +119,18 @@ class Fit:
         default=False,
     )
     seed: int = option("Seed of all random choices.", default=0)
+    input_format: InputFormat = format_option("input")
 
     def run(self) -> None:
         """Read, choose, fit, write, report."""
+        from pursuit.cli.streams import read
         from pursuit.io import tables
         from pursuit.table import model_selection as table_fit
         from pursuit.table.preparation import matching
 
         require_folder(self.output)
         model, missing = self._model(), tables.missing_words(self.na)
-        data, y = self._learn(model, tables.read(self.data, missing))
+        data, y = self._learn(model, read(self.data, missing, self.input_format))
         layout, loss = model.layout_, model.loss
         test = self.test and labelled(tables.read(self.test, missing), layout)
         if test:
@@ -182,7 +208,19 @@ class Fit:
         rows, y = model.learn(data, self.target or "y")
         say(model.notes_)
         self._check_task(model.layout_)
+        model.class_weight = self._class_weight(y, model.layout_.task)
         return rows, y
+
+    def _class_weight(self, y: Any, task: str) -> Any:
+        """Return the weights of the classes: None, "balanced" or numbers by label."""
+        if not self.class_weight:
+            return None
+        if task == "regression":
+            raise UsageFault("--class-weight goes with classes, and the target holds numbers")
+        if self.class_weight == ["balanced"]:
+            return "balanced"
+        labels = {str(label): label for label in set(y.tolist())}
+        return dict(_weight(text, labels) for text in self.class_weight)
 
     def _loss(self) -> Any:
         """Return the loss: its name, or a quantile with its level."""
@@ -210,3 +248,18 @@ class Fit:
                 f"--loss {self.loss}: the target {layout.target!r} is taken as {what} (--task "
                 f"{other} would change that), for which there are {', '.join(names)}"
             )
+
+
+def _weight(text: str, labels: dict[str, Any]) -> tuple[Any, float]:
+    """Return a label and its weight from LABEL=WEIGHT."""
+    name, equals, number = text.rpartition("=")
+    try:
+        weight = float(number)
+    except ValueError:
+        weight = -1.0
+    if not equals or not 0 < weight < float("inf"):
+        raise UsageFault(f"--class-weight takes LABEL=WEIGHT or balanced, got {text!r}")
+    if name not in labels:
+        some = ", ".join(sorted(labels)[:8])
+        raise UsageFault(f"--class-weight {text}: no row has the label {name!r}; there are {some}")
+    return labels[name], weight

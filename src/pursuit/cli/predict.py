@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from pursuit.cli.options import EXISTING, UsageFault, argument, option, require_folder
+from pursuit.cli.options import (
+    EXISTING,
+    READ,
+    STANDARD,
+    InputFormat,
+    UsageFault,
+    argument,
+    format_option,
+    option,
+    require_folder,
+)
 from pursuit.cli.reporting import say
 
 __all__ = ["Predict"]
@@ -16,37 +24,70 @@ __all__ = ["Predict"]
 
 @dataclass
 class Predict:
-    """Predict for the rows of a file and write a CSV file with a row for each."""
+    """Predict for the rows of a file and write a row for each."""
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "pursuit predict churn.pursuit churn.csv --output predictions.csv",
+        "pursuit predict churn.pursuit - --proba --output-format jsonl < churn.csv",
+        "pursuit predict churn.pursuit churn.csv --threshold 0.3 -o alarms.parquet",
+        "pursuit predict fee.pursuit churn.csv --interval 0.1 -o fees.tsv",
+    )
 
     model: Path = argument("Model file that fit wrote.", **EXISTING)
-    data: Path = argument("File to predict for; a target in it is ignored.", **EXISTING)
-    output: Path = option("CSV file to write.", "--output", "-o")
+    data: Path = argument(
+        "File to predict for, - for standard input; a target in it is ignored.", **READ
+    )
+    output: Path = option(
+        "File to write (.csv, .tsv, .jsonl, .parquet), - for standard output.",
+        "--output",
+        "-o",
+        default=STANDARD,
+    )
     proba: bool = option("Also write the probability of each class.", "--proba", default=False)
+    threshold: float | None = option(
+        "With two classes: the probability of the second from which on it is predicted.",
+        default=None,
+        min=0.0,
+        max=1.0,
+    )
+    interval: float | None = option(
+        "Of numbers also write the ends of intervals that this share of targets lies outside of.",
+        default=None,
+        min=0.001,
+        max=0.999,
+    )
+    input_format: InputFormat = format_option("input")
+    output_format: InputFormat = format_option("output")
 
     def run(self) -> None:
         """Read, predict, write."""
-        from pursuit.io.tables import read
+        from pursuit.cli.streams import read, write
         from pursuit.table.model import TableModel
 
         require_folder(self.output)
         model = TableModel.load(self.model)
-        if self.proba and model.layout_.task == "regression":
-            raise UsageFault("--proba: a regression has no probabilities")
-        data = read(self.data, model.layout_.missing)
-        X = model.features(data)
-        columns = {"prediction": model.estimator_.predict(X)}
-        if self.proba:
-            names = [f"probability_{label}" for label in model.estimator_.classes_]
-            columns |= zip(names, model.estimator_.predict_proba(X).T, strict=True)
+        self._check(model.layout_.task, model.estimator_)
+        data = read(self.data, model.layout_.missing, self.input_format)
+        columns = self._columns(model.estimator_, model.features(data))
         say(model.notes(data))
-        _write_csv(self.output, columns)
+        write(self.output, columns, self.output_format)
 
+    def _check(self, task: str, estimator: Any) -> None:
+        """Refuse what the model does not have."""
+        if self.proba and task == "regression":
+            raise UsageFault("--proba: a regression has no probabilities")
+        if self.interval is not None and not hasattr(estimator, "predict_interval"):
+            raise UsageFault("--interval goes with a regression")
 
-def _write_csv(path: Path, columns: dict[str, Any]) -> None:
-    """Write columns; numbers in the shortest form that reads back as the same number."""
-    from pursuit.model_file import replacing
+    def _columns(self, estimator: Any, X: Any) -> dict[str, Any]:
+        """Return what is written."""
+        from pursuit.cli.measures import labels_at
 
-    with replacing(path) as stream:
-        writer = csv.writer(codecs.getwriter("utf-8")(stream), lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+        columns = {"prediction": labels_at(estimator, X, self.threshold)}
+        if self.proba:
+            names = [f"probability_{label}" for label in estimator.classes_]
+            columns |= zip(names, estimator.predict_proba(X).T, strict=True)
+        if self.interval is not None:
+            ends = estimator.predict_interval(X, self.interval)
+            columns |= zip(("lower", "upper"), ends, strict=True)
+        return columns

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pursuit.cli.options import rounding, show
 
-__all__ = ["MEASURED_ROWS", "known", "labelled", "report", "say", "tracking"]
+__all__ = ["MEASURED_ROWS", "costs", "known", "labelled", "report", "say", "tracking"]
 
 # So many rows are timed, and compared before and after they are stored.
 MEASURED_ROWS = 10_000
@@ -51,10 +51,30 @@ def say(notes: list[str]) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
-    """Print the error beside the baseline's, and what the model costs."""
+def costs(estimator: Any, X: Any, path: Path) -> dict[str, Any]:
+    """Return what a model costs, and what it is."""
+    from pursuit.table.model_selection import microseconds_a_row
+
+    return {
+        "vectors": estimator.n_components_,
+        "bytes": path.stat().st_size,
+        "microseconds_a_row": microseconds_a_row(estimator.predict, X[:MEASURED_ROWS]),
+        "kernel": short(estimator.kernel_),
+        "loss": short(estimator.loss_),
+    }
+
+
+def report(
+    model: Any,
+    where: str,
+    measured: Any,
+    X: Any,
+    path: Path,
+    more: Sequence[tuple[str, str, str]] = (),
+) -> None:
+    """Print the error beside the baseline's, further measures, and what the model costs."""
     from pursuit.model_file import describe
-    from pursuit.table.model_selection import microseconds_a_row, yardstick
+    from pursuit.table.model_selection import yardstick
 
     layout, estimator = model.layout_, model.estimator_
     measure, share = yardstick(layout.task, estimator), layout.task == "classification"
@@ -63,14 +83,15 @@ def report(model: Any, where: str, measured: Any, X: Any, path: Path) -> None:
         both = (measured.error, measured.baseline)
         shown = [f"{100 * value:.2f} %" if share else f"{value:.4g}" for value in both]
         rows += [(measure.name, *shown), ("measured on", f"{measured.n_rows:,} {where}", "")]
-    batch = X[:MEASURED_ROWS]
+    cost = costs(estimator, X, path)
     rows += [
-        ("vectors", estimator.n_components_, ""),
-        ("bytes on disk", f"{path.stat().st_size:,}", ""),
+        *more,
+        ("vectors", cost["vectors"], ""),
+        ("bytes on disk", f"{cost['bytes']:,}", ""),
         *((*row, "") for row in rounding(describe(path)["rounded"])),
-        ("microseconds a row", f"{microseconds_a_row(estimator.predict, batch):.3g}", ""),
-        ("kernel", short(estimator.kernel_), ""),
-        ("loss", short(estimator.loss_), ""),
+        ("microseconds a row", f"{cost['microseconds_a_row']:.3g}", ""),
+        ("kernel", cost["kernel"], ""),
+        ("loss", cost["loss"], ""),
     ]
     show(["", "model", f"always {layout.baseline}" if share else measure.constant], rows)
 
