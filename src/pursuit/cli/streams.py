@@ -37,7 +37,7 @@ def read(path: Path, missing: tuple[str, ...], form: str = "csv") -> Any:
 
     if path != STANDARD:
         if not path.is_file():
-            raise UsageFault(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}")
+            raise UsageFault(f"{path} does not exist")
         return tables.read(path, missing)
     with TemporaryDirectory() as folder:
         copy = Path(folder) / f"input.{form}"
