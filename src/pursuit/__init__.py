@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from pursuit import bounds, dictionary, displays, kernels, losses, model_file
+from pursuit import bounds, dictionary, displays, export, kernels, losses, model_file
 from pursuit.convex_network.convex_network import ConvexNetworkClassifier
 from pursuit.decomposition.kernel_cca import SparseKernelCCA
 from pursuit.decomposition.kernel_pca import SparseKernelPCA
@@ -103,6 +103,7 @@ __all__ = [
     "compress",
     "dictionary",
     "displays",
+    "export",
     "frontier",
     "kernels",
     "load",

@@ -1,4 +1,4 @@
-"""Matrices in few bytes: float32, float16, or codes of one byte with two numbers a line.
+"""Matrices in few bytes: float32, float16, or whole numbers with two numbers a line.
 
 Problem. Store a matrix (rows, columns) so that each number takes one or two bytes, and the
 coefficients of a model so that its outputs change little.
@@ -8,7 +8,7 @@ symbol       name in code  meaning
 ===========  ============  ==============================================================
 m, s         ``zero``,     one pair a line, in float32; a line is a column, a feature or an
              ``step``      output, unless another axis is asked for
-c            ``codes``     whole numbers from -127 to 127, or float16
+c            ``codes``     whole numbers from -127 to 127 (two bytes: 32767), or float16
 B            ``B``         (N, T) coefficients
 H            ``H``         (N, N) what a change costs: tr(D'H D) for a change D of B
 ===========  ============  ==============================================================
@@ -16,8 +16,9 @@ H            ``H``         (N, N) what a change costs: tr(D'H D) for a change D 
 Steps.
 
 1. One byte: a line's range in 254 equal steps s, a = m + s c. A line that lies on such a grid of
-   fewer steps already keeps it, so that what was rounded once stays as it is. float16: s = 1, and m
-   the multiple of a power of two above the range that is nearest to its middle.
+   fewer steps already keeps it, so that what was rounded once stays as it is. int16: 65534 steps.
+   float16: s = 1, and m the multiple of a power of two above the range that is nearest to its
+   middle.
 2. Coefficients one after another: those that are not yet rounded take up the error e of the one
    that is, so that tr(D'H D) stays least,
 
@@ -43,8 +44,9 @@ __all__ = ["PRECISIONS", "Codes", "encode", "n_bytes", "round_in_turn", "rounded
 # Bytes of a number.
 PRECISIONS = {"float64": 8, "float32": 4, "float16": 2, "int8": 1}
 # Bytes of a line beside its codes.
-CODED = {"float16": 4, "int8": 8}
-LARGEST_CODE, STEPS = 127, 254
+CODED = {"float16": 4, "int16": 8, "int8": 8}
+LARGEST_CODES = {"int8": 127, "int16": 32767}
+STEPS = 254
 # A line lies on a grid if its numbers do, within this share of a step.
 ON_GRID = 1e-2
 PROBED = 64
@@ -71,8 +73,10 @@ def _grid(matrix: Array, precision: str, axis: int) -> tuple[Array, Array]:
         unit = 2.0 ** np.ceil(np.log2(np.where(high > low, high - low, 1.0)))
         zero = np.where(high > low, unit * np.rint((high + low) / (2.0 * unit)), low)
         return zero.astype(np.float32), np.ones(zero.shape, np.float32)
-    step = ((high - low) / _n_steps(matrix, low, high, axis)).astype(np.float32)
-    return (low + LARGEST_CODE * step).astype(np.float32), np.where(step > 0, step, np.float32(1.0))
+    largest = LARGEST_CODES[precision]
+    steps = _n_steps(matrix, low, high, axis) if precision == "int8" else 2 * largest
+    step = ((high - low) / steps).astype(np.float32)
+    return (low + largest * step).astype(np.float32), np.where(step > 0, step, np.float32(1.0))
 
 
 def _n_steps(matrix: Array, low: Array, high: Array, axis: int) -> Array:
@@ -115,7 +119,8 @@ def _nearest(scaled: Array, precision: str) -> Array:
     """The nearest codes."""
     if precision == "float16":
         return scaled.astype(np.float16)
-    return np.clip(np.rint(scaled), -LARGEST_CODE, LARGEST_CODE).astype(np.int8)
+    largest = LARGEST_CODES[precision]
+    return np.clip(np.rint(scaled), -largest, largest).astype(precision)
 
 
 def rounded(matrix: Array, precision: str, axis: int = 0) -> Array:
