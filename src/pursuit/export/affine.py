@@ -83,7 +83,7 @@ def _fill(first: Affine, second: Affine) -> Array | None:
 
 
 def _standard(step: Any, d: int) -> Affine:
-    shift = np.zeros(d) if step.mean_ is None else step.mean_
+    shift = step.mean_ if step.with_mean else np.zeros(d)  # learnt even where it is not taken
     return Affine(shift, np.ones(d) if step.scale_ is None else 1.0 / step.scale_)
 
 

@@ -134,7 +134,8 @@ class TableModel(BaseEstimator):
     layout_ : Layout
         What the columns are, and the target.
     notes_ : list of str
-        What was done that a user may not expect: how columns were read, which were left out.
+        What was done that a user may not expect: how columns were read, which were left out. The
+        fit warns of what it leaves out.
     feature_names_in_ : ndarray of shape (n_columns,), of str
         The columns of a table that are used.
     classes_ : ndarray of shape (n_classes,)
@@ -212,7 +213,8 @@ class TableModel(BaseEstimator):
             raise DataError(_in_python(str(fault))) from None
         self.notes_[:] = map(_in_python, self.notes_)
         for note in self.notes_:
-            warn(note)
+            if "left out" in note:  # rows without a target, columns that teach nothing
+                warn(note)
         return self
 
     def learn(self, data: Any, target: str) -> tuple[Any, Any]:
