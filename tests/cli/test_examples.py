@@ -4,6 +4,8 @@ import io
 import json
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 
 import matplotlib
@@ -258,6 +260,57 @@ def test_truncate_gives_the_prefix(churn):
     assert not (churn / "s.pursuit").exists()
 
 
+@pytest.fixture(scope="module")
+def numbers(churn):
+    """A model of two columns of numbers, and their rows."""
+    table = churn_table(60, 3)
+    rows = np.column_stack([table["monthly_fee"], table["calls_for_help"]]).astype(float)
+    pl.DataFrame(rows, schema=["fee", "calls"]).with_columns(
+        y=pl.Series(np.sin(rows[:, 0]) + rows[:, 1])
+    ).write_csv("numbers.csv")
+    fit = "pursuit fit numbers.csv -t y -o numbers.pursuit -n 5 --gamma 0.2 --price 10"
+    assert run(fit).exit_code == 0
+    return rows
+
+
+def test_onnx_of_numbers_takes_the_columns(numbers, churn):
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    result = run("pursuit export numbers.pursuit --to onnx --dtype float64")
+    assert (result.exit_code, result.stderr) == (0, "note: inputs, in this order: fee, calls\n")
+    session = runtime.InferenceSession(churn / "numbers.onnx")
+    (found,) = session.run(None, {"X": numbers})
+    rows = run("pursuit predict numbers.pursuit numbers.csv").stdout_bytes
+    expected = pl.read_csv(io.BytesIO(rows))["prediction"].to_numpy()
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-6)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_c_of_numbers_takes_the_columns(numbers, churn):
+    assert run("pursuit export numbers.pursuit --to c").exit_code == 0
+    rows = ", ".join(f"{{{a}f, {b}f}}" for a, b in numbers[:5])
+    (churn / "main.c").write_text(
+        '#include <stdio.h>\n#include "numbers.h"\nint main(void) {\n'
+        f"float rows[5][2] = {{{rows}}};\n"
+        "for (int i = 0; i < 5; i++) { float y; numbers_predict(rows[i], &y);\n"
+        'printf("%.9g\\n", (double)y); }\n'
+        "return 0; }\n"
+    )
+    subprocess.run(["cc", "-std=c99", "main.c", "-o", "main", "-lm"], check=True)
+    found = subprocess.run(["./main"], check=True, capture_output=True, text=True).stdout
+    rows = run("pursuit predict numbers.pursuit numbers.csv").stdout_bytes
+    expected = pl.read_csv(io.BytesIO(rows))["prediction"].to_numpy()[:5]
+    np.testing.assert_allclose(np.array(found.split(), float), expected, rtol=1e-4)
+
+
+def test_inputs_of_any_other_table_are_features(churn):
+    result = run("pursuit export c.pursuit -o c.h")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("note: inputs, in this order: numbers__monthly_fee, ")
+    result = run("pursuit export c.pursuit -o d.h --max-bytes 10")
+    assert (result.exit_code, (churn / "d.h").exists()) == (3, False)
+
+
 def test_a_file_of_options(churn):
     (churn / "options.toml").write_text(
         '[predict]\nproba = true\noutput-format = "tsv"\nthreshold = 0.2\n[fit]\ntarget = "x"\n'
@@ -296,6 +349,10 @@ FAULTS = {
     "score f.pursuit churn.csv --metric best": (
         "--metric best: for a regression there are r2, mae, rmse"
     ),
+    "export c.pursuit --dtype float64": (
+        "--dtype float64: for --to c there are float32, int16, int8"
+    ),
+    "export c.pursuit --to onnx --max-bytes 9": "--max-bytes goes with --to c only",
     "plot c.pursuit -o p.png": "--data: the smaller models of vectors that move need rows",
     "plot c.pursuit -o p.txt": "--output: p.txt must end in .png, .svg, .pdf",
     "fit churn.csv -t churned -o x --class-weight maybe=2": (

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pursuit.cli.compress import Compress
+from pursuit.cli.export import Export
 from pursuit.cli.fit import Fit
 from pursuit.cli.info import Info
 from pursuit.cli.options import UsageFault
@@ -43,6 +44,7 @@ COMMANDS = {
     "predict": Predict,
     "score": Score,
     "info": Info,
+    "export": Export,
     "truncate": Truncate,
     "plot": Plot,
     "compress": Compress,
