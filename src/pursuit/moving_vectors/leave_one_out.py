@@ -28,7 +28,7 @@ Steps.
 
 2. Without one copy of row i, with L_i = J_i H^{-1} J_i' (T, T),
 
-       f_{-i}(x_i) = f(x_i) + (I - u_i L_i c_i)^{-1} u_i L_i g_i.                             (2)
+       f_{-i}(x_i) = f(x_i) + (I - L_i u_i c_i)^{-1} L_i u_i g_i.                             (2)
 
    With squared error and vectors that stay (no slopes in psi) this is exact; the slopes make up
    for what the row had to say on where the vectors are.
@@ -69,6 +69,8 @@ __all__ = ["outputs_without", "some_rows"]
 MOST_FUNCTIONS = 600
 # Numbers in the rows that are looked at, at most.
 MOST_NUMBERS = 2e7
+# Rows whose principal axes vectors move along.
+AXES_ROWS = 500
 # The step of a difference quotient, over the deviation of the rows along an axis.
 STEP = 1e-3
 
@@ -147,13 +149,50 @@ def outputs_without(
     few = samples.take(some_rows(samples))
     rows = _coordinates(expansion, few.X)
     tangent = _tangent(expansion, rows, moved)
-    changes = _changes(expansion.coefficients, len(tangent.steps))
-    jacobian = _jacobian(tangent.values(rows), changes)
+    functions, gram = tangent.values(rows), tangent.gram()
     scale = price * float(samples.weights.sum() / few.weights.sum())
     bend = scale * few.weights[:, None] * _bend(loss, few.Y, expansion(few.X))
-    hessian = _hessian(jacobian, bend, tangent.gram(), changes)
-    left = _jacobian(tangent.values(_coordinates(expansion, part.X)), changes)
-    return _without(expansion, left, definite_factor(hessian), part, loss, price)
+    rows_out = _LeftOut(
+        tangent.values(_coordinates(expansion, part.X)),
+        expansion(part.X),
+        price * part.one_copy[:, None] * loss.gradient(part.Y, expansion(part.X)),
+        price * part.one_copy[:, None] * _bend(loss, part.Y, expansion(part.X)),
+    )
+    left = np.empty(rows_out.outputs.shape)
+    for at in _groups(len(expansion.intercept), len(tangent.steps)):
+        changes = _changes(expansion.coefficients[at], len(tangent.steps))
+        hessian = _hessian(_jacobian(functions, changes), bend[:, at], gram, changes)
+        left[:, at] = rows_out.without(at, changes, definite_factor(hessian), expansion.intercept)
+    return left
+
+
+def _groups(n_outputs: int, n_moves: int) -> list[slice]:
+    """Outputs that hang together: all by vectors that move, each by itself where none does."""
+    if n_moves:
+        return [slice(None)]
+    return [slice(t, t + 1) for t in range(n_outputs)]
+
+
+class _LeftOut(NamedTuple):
+    """Rows that are left out: psi, and f, u g and u c of each output."""
+
+    functions: Array
+    outputs: Array
+    slope: Array
+    bend: Array
+
+    def without(self, at: slice, changes: list[Change], factor: Array, rest: Array) -> Array:
+        """Equation 2 for some outputs; the constant where a row explains itself alone."""
+        jacobian = _jacobian(self.functions, changes)
+        n, T, p = jacobian.shape
+        half = solve_transposed(factor, jacobian.reshape(-1, p)[:, : len(factor)].T)
+        half = half.T.reshape(n, T, -1)
+        L = half @ half.transpose(0, 2, 1)
+        system = np.eye(T) - L * self.bend[:, None, at]
+        alone = np.linalg.det(system) < FULL_LEVERAGE
+        system[alone] = np.eye(T)
+        change = np.linalg.solve(system, L @ self.slope[:, at, None])[:, :, 0]
+        return np.where(alone[:, None], rest[at], self.outputs[:, at] + change)
 
 
 def _hessian(jacobian: Array, bend: Array, gram: Array, changes: list[Change]) -> Array:
@@ -163,23 +202,6 @@ def _hessian(jacobian: Array, bend: Array, gram: Array, changes: list[Change]) -
     for places, factors in changes:
         hessian[np.ix_(places, places)] += np.outer(factors, factors) * gram
     return hessian
-
-
-def _without(
-    expansion: KernelExpansion, jacobian: Array, factor: Array, part: Samples, loss: Loss, C: float
-) -> Array:
-    """Equation 2; the constant where a row explains itself alone."""
-    n, T, p = jacobian.shape
-    half = solve_transposed(factor, jacobian.reshape(-1, p)[:, : len(factor)].T)
-    half = half.T.reshape(n, T, -1)
-    L = C * part.one_copy[:, None, None] * (half @ half.transpose(0, 2, 1))
-    outputs = expansion(part.X)
-    system = np.eye(T) - L * _bend(loss, part.Y, outputs)[:, None, :]
-    alone = np.linalg.det(system) < FULL_LEVERAGE
-    system[alone] = np.eye(T)
-    slope = L @ loss.gradient(part.Y, outputs)[:, :, None]
-    left = outputs + np.linalg.solve(system, slope)[:, :, 0]
-    return np.where(alone[:, None], expansion.intercept, left)
 
 
 def _bend(loss: Loss, Y: Array, outputs: Array) -> Array:
@@ -199,12 +221,13 @@ def _tangent(expansion: KernelExpansion, rows: Array, moved: bool) -> Tangent:
     Z, kernel = np.asarray(expansion.vectors, dtype=np.float64), expansion.kernel
     assert kernel is not None
     room = MOST_FUNCTIONS // max(len(Z), 1) - len(expansion.intercept)
-    n_axes = min(room, Z.shape[1], len(rows) - 1) if moved and len(Z) else 0
+    few = rows[blocks.evenly_spaced(len(rows), AXES_ROWS)]
+    n_axes = min(room, Z.shape[1], len(few) - 1) if moved and len(Z) else 0
     if n_axes <= 0:
         return Tangent(kernel, Z, np.empty(0))
-    _, lengths, axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    _, lengths, axes = np.linalg.svd(few - few.mean(axis=0), full_matrices=False)
     n_axes = int((lengths[:n_axes] > 1e-10 * lengths[0]).sum())
-    steps = STEP * lengths[:n_axes] / np.sqrt(len(rows))
+    steps = STEP * lengths[:n_axes] / np.sqrt(len(few))
     moves = steps[:, None] * axes[:n_axes]
     both = [(Z[:, None, :] + sign * moves).reshape(-1, Z.shape[1]) for sign in (1.0, -1.0)]
     return Tangent(kernel, np.vstack([Z, *both]), np.tile(2.0 * steps, len(Z)))
