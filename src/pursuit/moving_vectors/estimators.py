@@ -38,7 +38,7 @@ from pursuit.moving_vectors.few_bytes import (
     possible_sizes,
     with_rounded_coefficients,
 )
-from pursuit.moving_vectors.leave_one_out import outputs_without, some_rows
+from pursuit.moving_vectors.leave_one_out import outputs_without
 from pursuit.moving_vectors.metric import learn_metric, principal_axes
 from pursuit.moving_vectors.projected import ProjectedAtoms, mapped
 from pursuit.moving_vectors.setting import Setting
@@ -647,12 +647,10 @@ class SparseKernelRegressor(RegressorMixin, IntervalRegressor, MovingVectors):
 
     def _measure_errors(self, samples: Samples, held_out: Samples | None) -> None:
         """Quantiles of the errors at rows that are left out, held-out ones if there are any."""
-        loss, rows = self.loss_, samples if held_out is None else held_out
-        few = rows.take(some_rows(rows))
-        outputs = outputs_without(
-            self.expansion_, samples, few, loss, self.C, moved=held_out is None
+        few, outputs = outputs_without(
+            self.expansion_, samples, self.loss_, self.C, held_out, moved=held_out is None
         )
-        errors = np.abs(few.Y - loss.mean(outputs))
+        errors = np.abs(few.Y - self.loss_.mean(outputs))
         self.error_quantiles_ = error_quantiles(errors, few.weights, few.one_copy)
 
     def _shaped(self, outputs: Array) -> Array:

@@ -35,10 +35,10 @@ Steps.
 
 A slope is a difference quotient, (K(z + h a, .) - K(z - h a, .)) / 2h: a sum of two kernel
 functions, so that psi and G need values of the kernel alone. The axes are the principal ones of
-the rows, as many as `MOST_FUNCTIONS` allow. Rows: at most about 2000, and H is scaled to the weight
+the rows, as many as `MOST_FUNCTIONS` allow. Rows: at most about 1000, and H is scaled to the weight
 of all. That gamma or a map moved with the vectors is left out.
 
-Cost: n p^2 + p^3 with p at most about `MOST_FUNCTIONS`, n at most 2000.
+Cost: n p^2 + p^3 with p at most about `MOST_FUNCTIONS`, n at most 1000.
 
 Why. Vectors that moved have N d more numbers than those that stayed. On five sets with 200 to 300
 training rows, 10 and 50 vectors, the errors of coefficients alone gave intervals of 90 % that held
@@ -55,7 +55,6 @@ from scipy import sparse
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit.expansion.expansion import KernelExpansion
-from pursuit.expansion.intervals import INTERVAL_ROWS
 from pursuit.expansion.leave_one_out import FULL_LEVERAGE, definite_factor
 from pursuit.kernels import Kernel
 from pursuit.linalg import blocks
@@ -63,11 +62,12 @@ from pursuit.linalg.factor import solve_transposed
 from pursuit.losses import Loss
 from pursuit.moving_vectors.projected import mapped
 
-__all__ = ["outputs_without", "some_rows"]
+__all__ = ["outputs_without"]
 
 # Functions of the tangent space at most, unless the vectors alone are more.
 MOST_FUNCTIONS = 600
-# Numbers in the rows that are looked at, at most.
+# Rows that are looked at, at most about, and numbers in them.
+MOST_ROWS = 1000
 MOST_NUMBERS = 2e7
 # Rows whose principal axes vectors move along.
 AXES_ROWS = 500
@@ -116,54 +116,71 @@ class Change(NamedTuple):
     factors: Array
 
 
-def some_rows(samples: Samples) -> Array:
+def _some_rows(samples: Samples) -> Array:
     """The rows that are left out, evenly spaced."""
     n, d = samples.X.shape
-    return blocks.evenly_spaced(n, int(min(INTERVAL_ROWS, max(1.0, MOST_NUMBERS / d))))
+    return blocks.evenly_spaced(n, int(min(MOST_ROWS, max(1.0, MOST_NUMBERS / d))))
 
 
 def outputs_without(
     expansion: KernelExpansion,
     samples: Samples,
-    part: Samples,
     loss: Loss,
     price: float,
+    held_out: Samples | None = None,
     *,
-    moved: bool,
-) -> Array:
-    """Outputs at the rows `part` without each of them (eq. 2).
+    moved: bool = True,
+) -> tuple[Samples, Array]:
+    """Outputs at rows without each of them (eq. 2).
 
     Parameters
     ----------
     expansion : KernelExpansion
         The function, with its best coefficients.
-    samples, part : Samples
-        All rows, and those to leave out.
+    samples : Samples
+        All rows.
     loss : Loss
         The loss, of separate outputs.
     price : float
         C, what the weights are multiplied by.
-    moved : bool
+    held_out : Samples, optional
+        The rows to leave out. None: rows of `samples`.
+    moved : bool, default True
         Whether these rows had a say on where the vectors are.
+
+    Returns
+    -------
+    part : Samples
+        At most about 1000 of the rows, evenly spaced.
+    outputs : ndarray of shape (n_rows, n_outputs)
+        At each of them.
     """
-    few = samples.take(some_rows(samples))
+    few = samples.take(_some_rows(samples))
     rows = _coordinates(expansion, few.X)
     tangent = _tangent(expansion, rows, moved)
     functions, gram = tangent.values(rows), tangent.gram()
+    part, there = few, functions
+    if held_out is not None:
+        part = held_out.take(_some_rows(held_out))
+        there = tangent.values(_coordinates(expansion, part.X))
     scale = price * float(samples.weights.sum() / few.weights.sum())
     bend = scale * few.weights[:, None] * _bend(loss, few.Y, expansion(few.X))
-    rows_out = _LeftOut(
-        tangent.values(_coordinates(expansion, part.X)),
-        expansion(part.X),
-        price * part.one_copy[:, None] * loss.gradient(part.Y, expansion(part.X)),
-        price * part.one_copy[:, None] * _bend(loss, part.Y, expansion(part.X)),
-    )
-    left = np.empty(rows_out.outputs.shape)
+    out = _left_out(expansion, part, there, loss, price)
+    left = np.empty(out.outputs.shape)
     for at in _groups(len(expansion.intercept), len(tangent.steps)):
         changes = _changes(expansion.coefficients[at], len(tangent.steps))
         hessian = _hessian(_jacobian(functions, changes), bend[:, at], gram, changes)
-        left[:, at] = rows_out.without(at, changes, definite_factor(hessian), expansion.intercept)
-    return left
+        left[:, at] = out.without(at, changes, definite_factor(hessian), expansion.intercept)
+    return part, left
+
+
+def _left_out(
+    expansion: KernelExpansion, part: Samples, functions: Array, loss: Loss, price: float
+) -> _LeftOut:
+    """What equation 2 needs of the rows that are left out."""
+    outputs, copies = expansion(part.X), price * part.one_copy[:, None]
+    slope, bend = loss.gradient(part.Y, outputs), _bend(loss, part.Y, outputs)
+    return _LeftOut(functions, outputs, copies * slope, copies * bend)
 
 
 def _groups(n_outputs: int, n_moves: int) -> list[slice]:
