@@ -10,9 +10,11 @@ import pytest
 from exported import CASES, blobs, fitted
 
 from pursuit import KernelMatchingPursuitClassifier
-from pursuit.export import plain, to_c
+from pursuit.export import PlainModel, plain, to_c
 from pursuit.export.c_functions import n_decisions
 from pursuit.export.c_text import identifier
+from pursuit.export.plain_model import Part
+from pursuit.kernels import Cosine
 
 WARNINGS = "-Wall -Wextra -Werror -pedantic -Wdouble-promotion -Wconversion".split()
 SANITIZERS = "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all".split()
@@ -36,7 +38,9 @@ ODD = [
     "\t",
     "'",
 ]
-ODD += ["'", "日本", "\\n", "//", "#include", "\u2028", "0x", "\x7f", "end\\", "a" * 200]
+ODD += ["'", "日本", "\\n", "//", "#include", "\u2028", "0x", "\x7f", "end\\", "a" * 200, "@NAME@"]
+NASTY = np.array(list("\"\\?/*\n\r\t%@'#{}<:0a \x01é日\U0001f600"))
+ODD += ["".join(NASTY[np.random.default_rng(k).integers(len(NASTY), size=9)]) for k in range(60)]
 
 
 def holes(X):
@@ -64,8 +68,33 @@ def odd_names():
         parts=(wide,),
         intercept=np.zeros(len(ODD)),
         classes=np.array(ODD),
-        features=tuple(ODD[:5]),
+        features=tuple(map("".join, np.array_split(ODD, 5))),
     )
+
+
+def constants():
+    """Records whose outputs are ties or far from zero, and what their class is."""
+    model = PlainModel("classifier", (), np.zeros(3), tuple("abcde"), classes=np.arange(3))
+    far = replace(model, intercept=np.array([-160.0, -150.0, -155.0]))
+    two = replace(model, intercept=np.zeros(1), rule="sign", classes=np.arange(2))
+    return {
+        "tie_largest": replace(model, rule="largest"),
+        "tie_votes": replace(model, rule="votes"),
+        "tie_values": replace(model, rule="vote_values"),
+        "tie_low": two,
+        "tie_high": replace(two, zero_is_positive=True),
+        "far_sigmoids": replace(far, rule="largest", probabilities="sigmoids"),
+        "far_softmax": replace(far, rule="largest", probabilities="softmax", temperature=0.1),
+        "far_two": replace(two, intercept=np.array([-300.0]), probabilities="softmax"),
+    }
+
+
+def wide():
+    """Cosines of long rows whose entries are alike, and rows."""
+    Z, X = 1.0 + 0.5 * np.random.default_rng(0).random((2, 9, 1200))
+    part = Part(Cosine(), np.zeros(1200), np.ones(1200), Z[:2], np.eye(2))
+    names = tuple(f"x{j}" for j in range(1200))
+    return PlainModel("transformer", (part,), np.zeros(2), names), X
 
 
 def headers(folder):
@@ -80,9 +109,12 @@ def headers(folder):
                 warnings.simplefilter("ignore")  # of what whole numbers do to wide products
                 to_c(model, folder / f"{called}.h", dtype)
             found[called] = plain(model), inputs(name, model, X)
-    record = odd_names()
-    found[to_c(record, folder / "odd.h").name] = record, blobs()[0]
-    return found
+    for name, record in {"odd": odd_names(), **constants()}.items():
+        to_c(record, folder / f"{name}.h")
+        found[name] = record, blobs()[0]
+    record, X = wide()
+    to_c(record, folder / "wide.h")
+    return found | {"wide": (record, X)}
 
 
 def answers(record, name):
@@ -107,7 +139,7 @@ def source(found):
     """A program that answers for each model in turn, and tells its tests and names."""
     lines = ["#include <stdio.h>", "#include <stdlib.h>"]
     lines += [f'#include "{path}.h"' for path in sorted(found)]
-    lines.append("static float x[64], y[64];")
+    lines.append("static float x[1200], y[99];")
     get = "if (fread(x, sizeof(float), (size_t)n, stdin) != (size_t)n) { abort(); }"
     lines.append(f"static void get(int n) {{ {get} }}")
     lines.append("static void put(int n) { fwrite(y, sizeof(float), (size_t)n, stdout); }")

@@ -81,9 +81,12 @@ def _classifiers():
     nystroem = p.GreedyNystroem(n_components=12, random_state=0)
     yield "nystroem", make_pipeline(RobustScaler(), nystroem, LogisticRegression()), X, words
     behind = nystroem, StandardScaler(), RidgeClassifier()
-    yield "nystroem ridge", make_pipeline(StandardScaler(), *behind), X, y
+    yield "nystroem ridge", make_pipeline(StandardScaler(with_mean=False), *behind), X, y
+    X = np.where(np.random.default_rng(2).random(X.shape) < [0.2, 0.0, 0.0, 0.2, 0.0], np.nan, X)
+    told = SimpleImputer(strategy="median", add_indicator=True)
+    yield "told", make_pipeline(StandardScaler(), told, PCA(4), kmp(8)), X, y
     columns = make_column_transformer(
-        (make_pipeline(StandardScaler(), SimpleImputer()), [0, 2, 3]),
+        (make_pipeline(StandardScaler(), SimpleImputer(add_indicator=True)), [0, 2, 3]),
         (OneHotEncoder(), [1]),
         (MinMaxScaler(), [4]),
     )
@@ -123,4 +126,4 @@ def fitted(name):
         warnings.simplefilter("ignore")
         model.fit(X) if y is None else model.fit(X, y)
     one, other = (X[rng.integers(len(X), size=1000)] for _ in range(2))
-    return model, one if name == "columns" else 0.5 * (one + other)
+    return model, one if name in ("columns", "told") else 0.5 * (one + other)

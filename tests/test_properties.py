@@ -237,4 +237,5 @@ def test_every_estimator_is_tried():
         for name in pursuit.__all__
         if isinstance(getattr(pursuit, name), type) and hasattr(getattr(pursuit, name), "fit")
     }
+    named -= {"TableModel"}  # its rows are tables: see tests/table
     assert named == {type(estimator).__name__ for estimator in ESTIMATORS}

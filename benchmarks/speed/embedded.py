@@ -1,19 +1,22 @@
-"""Models outside Python: C with float32, two bytes and one byte a number, beside the model itself.
+"""Models outside Python: C with float32, two bytes and one byte a number, and ONNX.
 
 The same fitted model each time: predictions of the test rows (10 000, repeated where there are
 fewer), one row at a time and all at once. Bytes: of the constant arrays of the C header, and for
 Python of the file that `pursuit.save` writes, where it takes the model. Differences: of decision
 values, predictions or scores, over the largest of the model's. Microseconds: processor time a row;
-Python's one row is ``predict(X[:1])``, C's is ``pursuit.export.compiled(model).predict_one(x)``.
+Python's one row is ``predict(X[:1])``, C's is ``pursuit.export.compiled(model).predict_one(x)``,
+ONNX's a call of onnxruntime on one thread, of a graph in single precision.
 
 Sizes: program text of the header's functions with ``-Os``, constants included, for each compiler
-that is installed; cycles a row where ``simavr`` is.
+that is installed. Where ``avr-gcc`` and ``simavr`` are, an ATmega2560 of 16 MHz is simulated:
+cycles a row, and the largest difference of its outputs from Python's, read in units of 1e-4.
 
 Sets. digits: the last 797 rows are the test. USPS: its own parts, pixels over their deviation as a
 whole. letter: its own parts, standardised. churn: a generated table of numbers, words and missing
 cells, 4000 rows. numbers: Friedman's first function, 2000 rows. novelty: digits of one class.
 """
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -22,6 +25,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, make_friedman1
 from sklearn.impute import SimpleImputer
@@ -36,8 +40,10 @@ from pursuit import (
     datasets,
     save,
 )
-from pursuit.export import compiled, to_c
+from pursuit.export import compiled, plain, to_c
+from pursuit.export.plain_model import outputs
 from pursuit.export.stored_model import DTYPES
+from pursuit.onnx import to_onnx
 
 HEADER = [
     "",
@@ -70,14 +76,14 @@ COMPILERS = {
 def run(report):
     """All sets, then sizes."""
     warnings.simplefilter("ignore")
-    rows, lost, models = [], [], {}
+    rows, lost, models, rows_of = [], [], {}, {}
     for name, model, X, y in sets():
-        models[name] = model
+        models[name], rows_of[name] = model, (X[1] if isinstance(X, tuple) else X)[0]
         compare(rows, lost, name, model, X, y)
     report.table(HEADER, rows)
     for name, points in lost:
         report.check(f"{name}: points lost by one byte a number", points, at_most=MOST_LOST)
-    sizes(report, models)
+    sizes(report, models, rows_of)
 
 
 # --- the sets -----------------------------------------------------------------------------------
@@ -136,16 +142,52 @@ def compare(rows, lost, name, model, X, y):
         )
         for dtype in DTYPES:
             n_bytes = to_c(model, Path(folder) / "model.h", dtype).n_bytes
-            fast = compiled(model, dtype)
-            found = fast.predict(encoded)
-            change = np.abs(numbers(fast, encoded) - values).max() / np.abs(values).max()
-            row = encoded[0].astype(np.float32)
-            one, many = timed(fast.predict, lambda f=fast, x=row: f.predict_one(x), encoded)
-            differ = "-" if found.dtype.kind == "f" else str(int((found != answers).sum()))
-            cells = [f"{n_bytes:,}", differ, f"{change:.1e}", f"{score(found, y):.2f}", one, many]
+            found, cells = outside(compiled(model, dtype), n_bytes, encoded, answers, values, y)
             rows.append([name, f"C {dtype}", *cells])
+        graph = Graph(model)
+        rows.append([name, "ONNX", *outside(graph, graph.n_bytes, encoded, answers, values, y)[1]])
         if name in ("digits", "USPS", "letter"):
             lost.append((name, expected - score(found, y)))
+
+
+def outside(fast, n_bytes, encoded, answers, values, y):
+    """Answers of a model outside Python, and the cells of its line."""
+    found = fast.predict(encoded)
+    change = np.abs(numbers(fast, encoded) - values).max() / np.abs(values).max()
+    row = encoded[0].astype(np.float32)
+    one, many = timed(fast.predict, lambda: fast.predict_one(row), encoded)
+    differ = "-" if found.dtype.kind == "f" else str(int((found != answers).sum()))
+    return found, [f"{n_bytes:,}", differ, f"{change:.1e}", f"{score(found, y):.2f}", one, many]
+
+
+class Graph:
+    """A model as ONNX, with the methods of what `compiled` gives."""
+
+    def __init__(self, model):
+        record = plain(model)
+        content = to_onnx(record, raw_scores=True).SerializeToString()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self.n_bytes = len(content)
+        self._run = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"]).run
+        self._one_output = len(record.intercept) == 1
+        if record.task == "classifier":
+            self.classes_ = record.classes
+        elif record.task == "outlier_detector":
+            self.offset_ = record.offset
+
+    def predict(self, X):
+        """Labels or numbers."""
+        return self._run(None, {"X": np.asarray(X, dtype=np.float32)})[0].reshape(len(X))
+
+    def predict_one(self, x):
+        """Of one row."""
+        return self._run(None, {"X": x[None]})[0]
+
+    def decision_function(self, X):
+        """The last column of one output, else all."""
+        values = self._run(None, {"X": np.asarray(X, dtype=np.float32)})[1]
+        return values[:, -1] if self._one_output else values
 
 
 def numbers(model, X):
@@ -194,20 +236,77 @@ def spent(call, times):
 # --- sizes for small machines -------------------------------------------------------------------
 
 
-def sizes(report, models):
+def sizes(report, models, rows_of):
     """Program text of each compiler that is there; cycles where a simulator is."""
     missing = [name for name, (cc, _, _) in COMPILERS.items() if shutil.which(cc) is None]
     there = {name: tools for name, tools in COMPILERS.items() if name not in missing}
     if missing:
         report.add(f"No compiler is installed for {', '.join(missing)}.")
+    simulator = ["AVR: cycles a row", "difference"] if shutil.which("simavr") else []
     rows = []
     for name, model in models.items():
         for dtype in DTYPES:
             with tempfile.TemporaryDirectory() as folder:
                 header = to_c(model, Path(folder) / "model.h", dtype)
                 cells = [text_bytes(folder, *tools) for tools in there.values()]
+                if simulator:
+                    cells += simulated(folder, plain(model), rows_of[name])
                 rows.append([name, dtype, header.n_bytes, header.stack_bytes, *cells])
-    report.table(["", "form", "constants", "stack", *there], rows, "Bytes, and of program text")
+    columns = ["", "form", "constants", "stack", *there, *simulator]
+    report.table(columns, rows, "Bytes, and of program text")
+
+
+AVR = """
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+#include <stdlib.h>
+#include "model.h"
+
+static float x[MODEL_FEATURES] = {@X@};
+static float f[MODEL_OUTPUTS];
+
+static void say(int32_t number) {
+    char digits[12], *c = digits;
+    for (ltoa(number, digits, 10); *c; c++) {
+        UDR0 = (uint8_t)*c;
+    }
+    UDR0 = '\\n';
+}
+
+int main(void) {
+    uint16_t t;
+    UCSR0B = 1 << TXEN0;
+    TCCR1B = 5; /* a count is 1024 cycles */
+    TCNT1 = 0;
+    model_outputs(x, f);
+    t = TCNT1;
+    say((int32_t)t * 1024);
+    for (t = 0; t < MODEL_OUTPUTS; t++) {
+        say((int32_t)(f[t] * 1e4f));
+    }
+    cli();
+    sleep_mode();
+    return 0;
+}
+"""
+
+
+def simulated(folder, record, row):
+    """Cycles of a row on a simulated ATmega2560, and the largest difference from Python's."""
+    row = row.astype(np.float32)
+    source = AVR.replace("@X@", ", ".join(f"{value!s}f" for value in row))
+    (Path(folder) / "avr.c").write_text(source)
+    command = ["avr-gcc", "-std=c99", "-Os", "-mmcu=atmega2560", "avr.c", "-o", "avr.elf", "-lm"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return "-", "-"
+    command = ["simavr", "-m", "atmega2560", "-f", "16000000", "avr.elf"]
+    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    said = re.sub(r"\x1b\[\d+m", "", told.stdout + told.stderr)
+    found = [int(number) for number in re.findall(r"^(-?\d+)\.$", said, re.MULTILINE)]
+    wanted = outputs(record, row[None].astype(float))[0]
+    return f"{found[0]:,}", f"{np.abs(np.array(found[1:]) / 1e4 - wanted).max():.1e}"
 
 
 def text_bytes(folder, cc, size, flags):

@@ -6,14 +6,14 @@ import sys
 
 import numpy as np
 import pytest
-from c_program import CODED, ODD, WARNINGS, build, headers, needs_cc, run, source
+from c_program import CODED, ODD, WARNINGS, build, constants, headers, needs_cc, run, source
 from exported import CASES, blobs, fitted
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import pursuit as p
-from pursuit.export import plain, to_c
+from pursuit.export import plain, stored_model, to_c
 from pursuit.export.c_header import margins
 from pursuit.export.c_text import identifier
 from pursuit.export.plain_model import (
@@ -115,6 +115,23 @@ def test_names_of_classes_arrive_as_they_are(answered):
     _, failures, found = answered["odd"]
     assert failures == 0
     assert [name.decode() for name in found] == ODD
+
+
+@needs_cc
+def test_lengths_of_long_rows(answered, found):
+    compared(answered, found, "wide", "float32")
+
+
+@needs_cc
+def test_ties_go_where_the_model_sends_them_and_nothing_overflows(answered):
+    classes = {name: set(answered[name][0][1].ravel()) for name in answered if "_" in name}
+    ties = {name: found for name, found in classes.items() if name.startswith("tie_")}
+    high = {"tie_votes": {2.0}, "tie_high": {1.0}}
+    assert ties == {name: high.get(name, {0.0}) for name in ties} and len(ties) == 5
+    for name in ("far_sigmoids", "far_softmax", "far_two"):
+        record = constants()[name]
+        wanted = class_probabilities(record, record.intercept[None])
+        assert_allclose(answered[name][0][3][:1], wanted, rtol=1e-5, atol=1e-30)
 
 
 @needs_cc
@@ -259,6 +276,18 @@ def test_equal_models_give_equal_bytes_also_elsewhere(tmp_path):
     assert texts["one"] == texts["other"] != texts["alone"]
     for name, text in texts.items():
         assert (tmp_path / f"{name}2.h").read_bytes() == text
+
+
+def test_coefficients_of_one_byte_make_good_for_the_vectors(monkeypatch):
+    for name in ("regressor", "scaled"):
+        model, X = fitted(name)
+        record, errors = plain(model), []
+        for _ in range(2):
+            change = outputs(stored(record, "int8").model, X) - outputs(record, X)
+            errors.append(float(np.square(change).mean()))
+            monkeypatch.setattr(stored_model, "_made_good", lambda part, kept: part.coefficients)
+        monkeypatch.undo()
+        assert errors[0] < 0.8 * errors[1]
 
 
 def test_record_and_model_give_one_text(tmp_path):

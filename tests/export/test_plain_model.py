@@ -7,7 +7,8 @@ import pytest
 from c_program import holes, inputs
 from exported import CASES, blobs, fitted, numbers
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
@@ -68,7 +69,10 @@ def test_names_of_features():
     assert plain(model).features == tuple(frame.columns)
     assert plain(model[-1]).features == ("x0", "x1", "x2", "x3", "x4")
     columns, _ = fitted("columns")
-    assert plain(columns).features == tuple(columns[0].get_feature_names_out())
+    names = columns[0].get_feature_names_out()
+    told = [name for name in names if "missingindicator" in name]
+    assert plain(columns).features == tuple(name for name in names if name not in told)
+    assert plain(columns).indicated == (0, 2) and len(told) == 2
 
 
 def test_missing_numbers_take_the_imputers_value():
@@ -77,6 +81,18 @@ def test_missing_numbers_take_the_imputers_value():
     steps = StandardScaler(), SimpleImputer(strategy="median"), p.KernelMatchingPursuitRegressor(9)
     model = make_pipeline(*steps).fit(holes, y)
     assert_allclose(predictions(plain(model), outputs(plain(model), holes)), model.predict(holes))
+
+
+def test_columns_that_are_mixed_first_are_inputs():
+    X, y = blobs()
+    first = make_pipeline(StandardScaler(), PCA(2), MinMaxScaler())
+    columns = make_column_transformer((first, [0, 1, 2]), (SimpleImputer(), [3]), ("drop", [4]))
+    model = make_pipeline(columns, p.KernelMatchingPursuitClassifier(5)).fit(X, y)
+    fitted_first = columns.named_transformers_["pipeline"]
+    given = np.hstack([fitted_first[:2].transform(X[:, :3]), X[:, [3]]])
+    record = plain(model)
+    assert record.features == ("pipeline__pca0", "pipeline__pca1", "simpleimputer__x3")
+    assert_allclose(outputs(record, given), model.decision_function(X), atol=1e-10)
 
 
 def test_a_search_is_its_best_estimator():

@@ -1,6 +1,7 @@
 """Transformers of scikit-learn that are u = (x - s) M: what stands in front of a model.
 
-Two of them in a row are one: ((x - s) M - s') M' = (x - s - t) M M' with t M = s'.
+Two of them in a row are one: ((x - s) M - s') M' = (x - s - t) M M' with t M = s'. An imputer may
+append columns that tell which numbers are missing.
 """
 
 from __future__ import annotations
@@ -39,11 +40,14 @@ class Affine(NamedTuple):
         M, or its diagonal.
     fill : ndarray of shape (n_features,) or None
         Values for NaN.
+    missing : ndarray of int of shape (n_features,) or None
+        Of a column that is 1 where a number is missing: which one; -1 of the others.
     """
 
     shift: Array
     map: Array
     fill: Array | None = None
+    missing: Array | None = None
 
 
 def identity(n_features: int) -> Affine:
@@ -59,11 +63,24 @@ def then(first: Affine, second: Affine) -> Affine:
     ValueError
         If no shift of x does what the second one's does.
     """
+    first = _widened(first, second)
     t = before(first.map, second.shift)
     reached = t * first.map if first.map.ndim == 1 else t @ first.map
     if not np.allclose(reached, second.shift, rtol=1e-10, atol=1e-10 * np.abs(t).max(initial=1.0)):
         raise ValueError("export: a transformer shifts features that the one before it removes")
-    return Affine(first.shift + t, _product(first.map, second.map), _fill(first, second))
+    both = _product(first.map, second.map)
+    return Affine(first.shift + t, both, _fill(first, second), first.missing)
+
+
+def _widened(first: Affine, second: Affine) -> Affine:
+    """The first map with the columns that the second one adds."""
+    if second.missing is None:
+        return first
+    if first.map.ndim == 2 or first.missing is not None:
+        raise ValueError("export: one SimpleImputer, in front of what mixes the features, will do")
+    added = len(second.missing) - len(first.shift)
+    shift = np.concatenate([first.shift, np.zeros(added)])
+    return Affine(shift, np.concatenate([first.map, np.ones(added)]), first.fill, second.missing)
 
 
 def _product(one: Array, other: Array) -> Array:
@@ -107,12 +124,15 @@ def _principal(step: Any, d: int) -> Affine:
 
 def _imputer(step: Any, d: int) -> Affine:
     fill = np.asarray(step.statistics_, dtype=np.float64)
-    if step.add_indicator or np.isnan(fill).any() or not _is_nan(step.missing_values):
+    if np.isnan(fill).any() or not _is_nan(step.missing_values):
         raise ValueError(
-            "export: a SimpleImputer must have missing_values=nan, add_indicator=False and a value "
-            "for each column"
+            "export: a SimpleImputer must have missing_values=nan and a value for each column"
         )
-    return identity(d)._replace(fill=fill)
+    told = step.indicator_.features_ if step.add_indicator else np.zeros(0, dtype=int)
+    if not len(told):
+        return identity(d)._replace(fill=fill)
+    fill = np.concatenate([fill, np.zeros(len(told))])
+    return identity(len(fill))._replace(fill=fill, missing=np.append(np.full(d, -1), told))
 
 
 def _is_nan(value: Any) -> bool:
@@ -136,6 +156,9 @@ _READERS: dict[type, Callable[[Any, int], Affine]] = {
     SimpleImputer: _imputer,
     FunctionTransformer: _function,
 }
+
+# Those whose outputs are sums over several features.
+MIXING = (PCA, TruncatedSVD, KernelMetric)
 
 
 def read_affine(step: Any, n_features: int) -> Affine:
@@ -181,8 +204,8 @@ def flat(step: Any) -> list[Any]:
 def read_columns(step: ColumnTransformer) -> tuple[Affine, tuple[str, ...]]:
     """What a fitted `ColumnTransformer` does to its own outputs before they were scaled.
 
-    The inputs are those of the last steps that are linear maps: numbers of a column as they are,
-    and what an encoder of categories or dates gives.
+    The inputs are those of the last steps that are scalers: numbers of a column as they are, and
+    what an encoder of categories or dates gives.
 
     Returns
     -------
@@ -195,24 +218,38 @@ def read_columns(step: ColumnTransformer) -> tuple[Affine, tuple[str, ...]]:
     for name, part, _ in step.transformers_:
         place = step.output_indices_[name]
         if place.stop > place.start:
-            pieces.append(_scaled(part, place.stop - place.start))
-    fills = [piece.fill for piece in pieces]
-    lost = [np.full(len(piece.shift), np.nan) for piece in pieces]
-    fill = np.concatenate([b if a is None else a for a, b in zip(fills, lost, strict=True)])
-    names = tuple(str(name) for name in step.get_feature_names_out())
+            pieces.append(_moved(_scaled(part, place.stop - place.start), place.start))
+    fill = np.concatenate(
+        [np.full(len(p.shift), np.nan) if p.fill is None else p.fill for p in pieces]
+    )
     shift, diagonal = (np.concatenate([piece[k] for piece in pieces]) for k in (0, 1))
-    return Affine(shift, diagonal, None if np.isnan(fill).all() else fill), names
+    missing = np.concatenate([piece.missing for piece in pieces])
+    names = tuple(str(name) for name in step.get_feature_names_out())
+    whole = Affine(shift, diagonal, None if np.isnan(fill).all() else fill)
+    return whole._replace(missing=missing if (missing >= 0).any() else None), names
+
+
+def _moved(piece: Affine, start: int) -> Affine:
+    """The same with columns that are told from another first one."""
+    if piece.missing is None:
+        return piece._replace(missing=np.full(len(piece.shift), -1))
+    return piece._replace(missing=np.where(piece.missing < 0, -1, piece.missing + start))
 
 
 def _scaled(part: Any, width: int) -> Affine:
-    """The linear maps at the end of the steps of one group of columns."""
+    """The scalers at the end of the steps of one group of columns."""
     steps = flat(part)
     first = len(steps)
-    while first and is_affine(steps[first - 1]):
+    while first and is_affine(steps[first - 1]) and not isinstance(steps[first - 1], MIXING):
         first -= 1
-    found = identity(width)
+    added = sum(_n_added(one) for one in steps[first:])
+    found = identity(width - added)
     for one in steps[first:]:
-        found = then(found, read_affine(one, width))
-    if found.map.ndim != 1:
-        raise ValueError("export: only scalers may stand within a ColumnTransformer")
+        found = then(found, read_affine(one, len(found.shift)))
     return found
+
+
+def _n_added(step: Any) -> int:
+    """Number of columns that a step adds."""
+    indicator = getattr(step, "indicator_", None)
+    return 0 if indicator is None else len(indicator.features_)

@@ -51,7 +51,7 @@ def stack_bytes(stored: StoredModel) -> int:
     model = stored.model
     own = max((part.rank for part in stored.parts), default=0) + len(model.intercept)
     voted = 2 * len(model.classes) if "vote" in model.rule else 0
-    return 4 * (own + voted + (0 if model.fill is None else len(model.fill))) + 48
+    return 4 * (own + voted + (0 if model.fill is None else model.n_columns)) + 48
 
 
 # --- the kernels --------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def _words(name: str, part: StoredPart, stored: StoredModel) -> dict[str, Any]:
     zeros = "zeros" in part.tables
     return {
         "NAME": name,
-        "D": len(stored.model.features),
+        "D": stored.model.n_columns,
         "RANK": part.rank,
         "N": part.n_vectors,
         "T": len(stored.model.intercept),
@@ -162,13 +162,21 @@ def _value(name: str, kernel: Any) -> str:
 
 def _outputs(name: str, stored: StoredModel) -> str:
     """The outputs of all parts together."""
+    model = stored.model
     calls = [f"    {name}_part{p}(x, f);" for p in range(len(stored.parts))]
+    told = [
+        f"    known[{len(model.features) + i}] = x[{j}] == x[{j}] ? 0.0f : 1.0f;"
+        for i, j in enumerate(model.indicated)
+    ]
     return filled(
         c.OUTPUTS,
         NAME=name,
-        D=len(stored.model.features),
-        T=len(stored.model.intercept),
-        FILL=stored.model.fill is not None,
+        D=len(model.features),
+        COLUMNS=model.n_columns,
+        T=len(model.intercept),
+        FILL=model.fill is not None,
+        INDICATED=bool(told),
+        TOLD="\n".join(told),
         CALLS="\n".join(calls or ["    (void)x;"]),
     )
 

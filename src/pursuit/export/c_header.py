@@ -210,8 +210,8 @@ def _about(header: Header, record: PlainModel, kept: StoredModel) -> Iterator[st
     """The first comment."""
     what = record.task.replace("_", " ")
     kinds = "; ".join(repr(part.kernel) for part in record.parts) or "a constant"
-    yield f"{header.name}: a {what} of {header.n_vectors} vectors, written by pursuit"
-    yield f"{version('pursuit')}. Functions of {kinds}."
+    yield f"{header.name}: {what} of {header.n_vectors} vectors, by pursuit {version('pursuit')}"
+    yield f"Kernel: {kinds}"
     yield ""
     yield f"Flash: {header.n_bytes} bytes of constants ({kept.dtype}), and the code."
     yield f"RAM: about {header.stack_bytes} bytes of stack in a call, none else."

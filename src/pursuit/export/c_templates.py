@@ -181,10 +181,13 @@ OUTPUTS = """\
 static inline void @NAME@_outputs(const float *x, float *f) {
     int t;
 @if FILL@
-    float known[@D@];
+    float known[@COLUMNS@];
     for (t = 0; t < @D@; t++) {
         known[t] = x[t] == x[t] ? x[t] : PURSUIT_F32(@NAME@_fill, t);
     }
+@if INDICATED@
+@TOLD@
+@end@
     x = known;
 @end@
     for (t = 0; t < @T@; t++) {

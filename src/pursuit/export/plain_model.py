@@ -46,6 +46,7 @@ __all__ = [
     "centred",
     "class_codes",
     "class_probabilities",
+    "completed",
     "decision_values",
     "mapped",
     "outputs",
@@ -66,9 +67,9 @@ class Part:
     kernel : Kernel
         `Linear`, `Polynomial`, `RBF`, `Laplacian`, `ChiSquared`, `Sigmoid`, `Cosine` or
         `CosinePolynomial`.
-    shift : ndarray of shape (n_features,)
-        s.
-    map : ndarray of shape (n_features,) or (n_features, rank)
+    shift : ndarray of shape (n_columns,)
+        s; as many as there are features, unless missing numbers are told.
+    map : ndarray of shape (n_columns,) or (n_columns, rank)
         M, or its diagonal.
     vectors : ndarray of shape (n_vectors, rank)
         z_k; the rank is the number of features for a diagonal map.
@@ -122,6 +123,9 @@ class PlainModel:
         Score of an outlier detector less its decision value.
     fill : ndarray of shape (n_features,) or None
         What takes the place of a missing number (NaN); None: none may be missing.
+    indicated : tuple of int
+        Features of which the parts have a further column each, behind all features: 1 where the
+        number is missing, else 0. With them shifts and maps of the parts are longer.
     """
 
     task: str
@@ -138,6 +142,12 @@ class PlainModel:
     one_dimensional: bool = False
     offset: float = 0.0
     fill: Array | None = None
+    indicated: tuple[int, ...] = ()
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that the parts see."""
+        return len(self.features) + len(self.indicated)
 
     @property
     def n_vectors(self) -> int:
@@ -151,6 +161,14 @@ def mapped(part: Part, X: Array) -> Array:
     return np.asarray(shifted * part.map if part.map.ndim == 1 else shifted @ part.map)
 
 
+def completed(model: PlainModel, X: Array) -> Array:
+    """Rows without a missing number, and columns that tell where one was, (n_rows, n_columns)."""
+    if model.fill is None:
+        return X
+    missing = np.isnan(X)
+    return np.hstack([np.where(missing, model.fill, X), missing[:, list(model.indicated)]])
+
+
 def outputs(model: PlainModel, X: Array) -> Array:
     """f(x) of each row, (n_rows, n_outputs).
 
@@ -161,7 +179,7 @@ def outputs(model: PlainModel, X: Array) -> Array:
     X : ndarray of shape (n_rows, n_features)
         Rows.
     """
-    X = X if model.fill is None else np.where(np.isnan(X), model.fill, X)
+    X = completed(model, X)
     values = np.tile(model.intercept, (len(X), 1))
     for part in model.parts:
         values += part.kernel(mapped(part, X), part.vectors) @ part.coefficients

@@ -165,7 +165,29 @@ def _expanded(model: Any, way: Affine, names: tuple[str, ...]) -> PlainModel:
     parts = tuple(part for part in _parts(expansion.atoms, weights, way) if len(part.vectors))
     intercept = np.asarray(expansion.intercept, dtype=np.float64)
     record = PlainModel("transformer", parts, intercept, names, fill=way.fill)
+    if way.missing is not None:
+        record = _told(record, way.missing)
     return replace(record, **_form(model, record))
+
+
+def _told(record: PlainModel, missing: Array) -> PlainModel:
+    """The columns that tell of missing numbers behind all features."""
+    kept, told = np.flatnonzero(missing < 0), np.flatnonzero(missing >= 0)
+    order = np.concatenate([kept, told])
+    names = record.features
+    return replace(
+        record,
+        parts=tuple(_reordered(part, order) for part in record.parts),
+        features=tuple(names[j] for j in kept) if len(names) > len(kept) else names,
+        fill=None if record.fill is None else record.fill[kept],
+        indicated=tuple(np.searchsorted(kept, missing[told]).tolist()),
+    )
+
+
+def _reordered(part: Part, order: Array) -> Part:
+    """The same functions of columns in another order."""
+    moved = replace(part, shift=part.shift[order], map=part.map[order])
+    return moved if part.map.ndim == 2 else replace(moved, vectors=part.vectors[:, order])
 
 
 def _parts(atoms: Any, coefficients: Array, way: Affine) -> list[Part]:
@@ -175,10 +197,8 @@ def _parts(atoms: Any, coefficients: Array, way: Affine) -> list[Part]:
         return [part for one, at in places for part in _parts(one, coefficients[at], way)]
     if not isinstance(atoms, (Atoms, ProjectedAtoms)) or not isinstance(atoms.kernel, KERNELS):
         what = atoms.kernel if isinstance(atoms, Atoms) else type(atoms).__name__
-        raise ValueError(
-            f"export: functions of the kind {what} are Python's or need training rows; use one of "
-            f"the kernels {', '.join(kind.__name__ for kind in KERNELS)}"
-        )
+        known = ", ".join(kind.__name__ for kind in KERNELS)
+        raise ValueError(f"export: functions of the kind {what} cannot be exported, but {known}")
     if isinstance(atoms, ProjectedAtoms):
         scale = np.asarray(atoms.scale, dtype=np.float64)
         way = then(way, Affine(np.zeros(len(scale)), scale))
@@ -256,7 +276,7 @@ def _followed(record: PlainModel, steps: list[Any]) -> PlainModel:
         if isinstance(step, LINEAR):
             record = _with_linear_model(record, step)
         else:
-            shift, map, _ = read_affine(step, len(record.intercept))
+            shift, map, *_ = read_affine(step, len(record.intercept))
             W = np.diag(map) if map.ndim == 1 else map
             record = _through(replace(record, intercept=record.intercept - shift), W, 0.0)
     return record
@@ -290,7 +310,7 @@ def _probabilities(model: Any) -> str | None:
 
 def _with_target(record: PlainModel, model: Any) -> PlainModel:
     """Undo the scaling of a target: y = f / m + s."""
-    shift, map, _ = read_affine(model.transformer_, len(record.intercept))
+    shift, map, *_ = read_affine(model.transformer_, len(record.intercept))
     if record.link != "identity" or map.ndim != 1:
         raise ValueError("export: the target may be scaled feature by feature under squared error")
     record = _through(record, np.diag(1.0 / map), shift)

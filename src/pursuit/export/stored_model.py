@@ -34,7 +34,15 @@ import numpy as np
 
 from pursuit import kernels
 from pursuit._typing import Array
-from pursuit.export.plain_model import Part, PlainModel, before, centred, mapped, with_origin
+from pursuit.export.plain_model import (
+    Part,
+    PlainModel,
+    before,
+    centred,
+    completed,
+    mapped,
+    with_origin,
+)
 from pursuit.kernels import unit_rows
 from pursuit.linalg.rounding import encode, round_in_turn
 
@@ -254,7 +262,7 @@ def example_rows(model: PlainModel, n_rows: int) -> Array:
     few = _between(part.vectors[np.linspace(0, len(part.vectors) - 1, n_rows).astype(int)])
     kept = few[np.linspace(0, len(few) - 1, n_rows).astype(int)]
     rows = part.shift + np.array([before(part.map, u) for u in kept])
-    return np.asarray(rows.astype(np.float32).astype(np.float64))
+    return np.asarray(rows[:, : len(model.features)].astype(np.float32).astype(np.float64))
 
 
 def largest_outputs(stored: StoredModel, X: Array) -> Array:
@@ -262,6 +270,7 @@ def largest_outputs(stored: StoredModel, X: Array) -> Array:
 
     Of a coefficient of codes, zero + step c, both terms count.
     """
+    X = completed(stored.model, X)
     sizes = np.tile(np.abs(stored.model.intercept), (len(X), 1))
     for part, arrays in zip(stored.model.parts, stored.parts, strict=True):
         zero = arrays.tables.get("coefficient_zeros", 0.0)

@@ -34,7 +34,7 @@ def to_onnx(
     ----------
     model : estimator
         What `pursuit.export.plain` describes: an estimator with a kernel expansion, a Pipeline with
-        one, a search that holds one.
+        one, a search that holds one; or such a description.
     X : data frame or array of shape (n_rows, n_columns), default=None
         Some rows, of which the names and types of the inputs are learnt. Needed where the first
         step is none of those linear maps; otherwise the input is one matrix ``X``.

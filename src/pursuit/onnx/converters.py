@@ -116,8 +116,8 @@ def split(model: Any) -> tuple[list[Any], PlainModel]:
         raise ValueError(
             "to_onnx: of a model of a table convert the estimator_, whose rows are its features(X)"
         )
-    if isinstance(model, Folded):
-        return [], model.record
+    if isinstance(model, PlainModel):
+        return [], model
     if isinstance(model, (GridSearchCV, RandomizedSearchCV)):
         return split(model.best_estimator_)
     if isinstance(model, TransformedTargetRegressor):
@@ -166,7 +166,8 @@ def _check_imputers(step: Any) -> None:
     indicator: Any = getattr(step, "indicator_", None)
     if indicator is not None and len(indicator.features_):
         raise ValueError(
-            f"to_onnx: {type(step).__name__}(add_indicator=True) has no form in ONNX; use False"
+            f"to_onnx: {type(step).__name__}(add_indicator=True) is not in skl2onnx; convert "
+            "pursuit.export.plain(model), whose inputs are the columns before they are scaled"
         )
 
 

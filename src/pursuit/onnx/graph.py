@@ -10,8 +10,8 @@ and for the Gaussian kernel, all rows at once,
 
 one product of matrices and one exponential. The vectors are centred (`centred`): in single
 precision the exponent has an error of some units in the last place of |u|^2 + |z|^2, which an
-origin far away would spoil. For the same reason s is rounded to the precision of the graph first,
-and the rest of it goes to z, so that x - s is as exact as x is. Where even so |z|^2 is so large
+origin far away would spoil. For the same reason s is a number of the graph's precision, and for
+kernels that are not of differences the rest of it is taken from u. Where even so |z|^2 is so large
 that this shows (`LARGEST_SQUARE`), and for kernels without products (Laplacian, chi-squared), the
 graph takes differences of each row and vector, an array of shape (n_rows, n_vectors, rank).
 
@@ -33,15 +33,14 @@ import numpy as np
 
 from pursuit import kernels
 from pursuit._typing import Array
-from pursuit.export.plain_model import SHIFT_INVARIANT, Part, PlainModel, before, centred, mapped
-from pursuit.export.plain_model import outputs as plain_outputs
+from pursuit.export.plain_model import Part, PlainModel, before, centred, mapped
 
 __all__ = ["Writer", "codes", "condition", "numbers", "outputs", "probabilities", "scores"]
 
 #: Times the rounding unit this is the error of an exponent that products of matrices may leave.
 LARGEST_SQUARE = 16.0
-#: And times the size of the outputs the error that sums of single precision may have.
-LARGEST_CONDITION = 30.0
+#: So many units of their last place the outputs of a graph in single precision may be wrong.
+LARGEST_CONDITION = 100.0
 
 
 class Writer(Protocol):
@@ -83,24 +82,50 @@ def outputs(g: Writer, model: PlainModel, x: str) -> str:
     if g.dtype == np.float32 and condition(model) > LARGEST_CONDITION:
         double = g.doubled()
         return g.cast(outputs(double, model, double.cast(x)))
-    if model.fill is not None:
-        x = g("Where", g("IsNaN", x), g.number(model.fill), x)
+    x = _completed(g, model, x)
     total = g.number(model.intercept[None, :])
     if not model.parts:  # a constant, as often as there are rows
-        return g("Add", g("MatMul", x, g.number(np.zeros((len(model.features), 1)))), total)
+        return g("Add", g("MatMul", x, g.number(np.zeros((model.n_columns, 1)))), total)
     for part in centred(model).parts:
         total = g("Add", g("MatMul", _kernel(g, part, x), g.number(part.coefficients)), total)
     return total
 
 
+def _completed(g: Writer, model: PlainModel, x: str) -> str:
+    """Rows without a missing number, and columns that tell where one was."""
+    if model.fill is None:
+        return x
+    missing = g("IsNaN", x)
+    filled = g("Where", missing, g.number(model.fill), x)
+    if not model.indicated:
+        return filled
+    told = g("Gather", g.cast(missing), g.integers(list(model.indicated)), axis=1)
+    return g("Concat", filled, told, axis=1)
+
+
 def condition(model: PlainModel) -> float:
-    """max_x sum_k |a_k K(x, z_k)| over max_x |f(x)|, for x the vectors."""
+    """Error of f in single precision, in units of the last place of the largest f.
+
+    max_x sum_k w_k |a_k K(x, z_k)| over max_x |f(x)|, for x the vectors; a kernel value has an
+    error of w_k units: 1, the degree of a power, and of a Gaussian half of gamma |z_k|^2 more.
+    """
+    model = centred(model)
     rows = [part.shift + before(part.map, z) for part in model.parts for z in part.vectors]
-    X = np.reshape(rows, (-1, len(model.features)))
-    sizes, f = np.zeros((len(X), len(model.intercept))), plain_outputs(model, X)
+    X = np.reshape(rows, (-1, model.n_columns))
+    f = np.tile(model.intercept, (len(X), 1))
+    sizes = np.zeros_like(f)
     for part in model.parts:
-        sizes += np.abs(part.kernel(mapped(part, X), part.vectors)) @ np.abs(part.coefficients)
+        K = part.kernel(mapped(part, X), part.vectors)
+        f += K @ part.coefficients
+        sizes += np.abs(K) @ (_units(part)[:, None] * np.abs(part.coefficients))
     return float(sizes.max(initial=0.0) / max(np.abs(f).max(initial=0.0), np.finfo(float).tiny))
+
+
+def _units(part: Part) -> Array:
+    """Error of the kernel values of each vector, in units of their last place."""
+    if isinstance(part.kernel, kernels.RBF):
+        return np.asarray(1.0 + 0.5 * _own(part).gamma * np.square(part.vectors).sum(axis=1))
+    return np.full(len(part.vectors), max(1.0, getattr(part.kernel, "degree", 1.0)))
 
 
 def _kernel(g: Writer, part: Part, x: str) -> str:
@@ -117,8 +142,6 @@ def _mapped(g: Writer, part: Part, x: str, scale: float = 1.0) -> tuple[str, Arr
     u = g("Sub", x, g.number(shift)) if shift.any() else x
     if part.map.ndim == 2 or (part.map * scale != 1.0).any():
         u = g("Mul" if part.map.ndim == 1 else "MatMul", u, g.number(part.map * scale))
-    if isinstance(part.kernel, SHIFT_INVARIANT):
-        return u, (part.vectors + rest) * scale
     return (g("Sub", u, g.number(rest * scale)) if rest.any() else u), part.vectors * scale
 
 
