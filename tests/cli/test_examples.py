@@ -288,7 +288,10 @@ def test_onnx_of_numbers_takes_the_columns(numbers, churn):
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("skl2onnx")
     result = run("pursuit export numbers.pursuit --to onnx --dtype float64")
-    assert (result.exit_code, result.stderr) == (0, "note: inputs, in this order: fee, calls\n")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "note: inputs, in this order: numbers__fee, numbers__calls\n",
+    )
     session = runtime.InferenceSession(churn / "numbers.onnx")
     (found,) = session.run(None, {"X": numbers})
     rows = run("pursuit predict numbers.pursuit numbers.csv").stdout_bytes
@@ -314,7 +317,7 @@ def test_c_of_numbers_takes_the_columns(numbers, churn):
     np.testing.assert_allclose(np.array(found.split(), float), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_inputs_of_any_other_table_are_features(churn):
+def test_inputs_of_a_mixed_table_are_numbers_and_parts_of_text_and_dates(churn):
     result = run("pursuit export c.pursuit -o c.h")
     assert result.exit_code == 0
     assert result.stderr.startswith("note: inputs, in this order: numbers__monthly_fee, ")

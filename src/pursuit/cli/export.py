@@ -21,9 +21,8 @@ MOST_NAMES = 20
 class Export:
     """Write a model as one C99 header, or as ONNX.
 
-    The inputs of a table of numbers are its columns, with the scaling inside, if none of them had
-    missing cells. Of any other table they are the prepared features, which features of TableModel
-    gives in Python.
+    The inputs are the numbers of a table as they are, scaled inside, a 0 or 1 for each text that a
+    column may hold, and the parts of dates; a note names them in their order.
     """
 
     EXAMPLES: ClassVar[tuple[str, ...]] = (
@@ -101,37 +100,16 @@ def exported(model: Any) -> tuple[Any, list[str]]:
 
     Returns
     -------
-    model : estimator
-        A model of plain numbers: an estimator, or a Pipeline of a scaler and one.
+    model : estimator or PlainModel
+        The estimator, or the record of a table's, which scales numbers itself.
     inputs : list of str
-        Names of columns, or of prepared features.
+        Names of numbers as they are in the table, and of features of text and dates.
     """
     from sklearn.pipeline import make_pipeline
 
+    from pursuit.export import plain
+
     if not hasattr(model, "preparation_"):
         return model, []
-    numbers = _scaling(model.preparation_)
-    if numbers is None:
-        return model.estimator_, _names(model.preparation_)
-    inputs = [column.name for column in model.layout_.columns]
-    return make_pipeline(*numbers, model.estimator_), inputs
-
-
-def _scaling(preparation: Any) -> list[Any] | None:
-    """Return the scaler in front of a model, if a preparation does no more than scale numbers."""
-    parts = getattr(preparation, "transformers_", [("numbers", preparation, None)])
-    if [name for name, *_ in parts if name != "remainder"] != ["numbers"]:
-        return None
-    steps = [step for _, step in getattr(parts[0][1], "steps", [("", parts[0][1])])]
-    imputer = steps[-1]
-    if not hasattr(imputer, "indicator_"):
-        return steps
-    return None if len(imputer.indicator_.features_) else steps[:-1]
-
-
-def _names(preparation: Any) -> list[str]:
-    """Return the names of prepared features, if they have some."""
-    try:
-        return [str(name) for name in preparation.get_feature_names_out()]
-    except (AttributeError, ValueError):
-        return []
+    record = plain(make_pipeline(model.preparation_, model.estimator_))
+    return record, list(map(str, record.features or ()))
