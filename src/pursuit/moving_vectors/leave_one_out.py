@@ -36,7 +36,8 @@ Steps.
 A slope is a difference quotient, (K(z + h a, .) - K(z - h a, .)) / 2h: a sum of two kernel
 functions, so that psi and G need values of the kernel alone. The axes are the principal ones of
 the rows, as many as `MOST_FUNCTIONS` allow. Rows: at most about 1000, and H is scaled to the weight
-of all. That gamma or a map moved with the vectors is left out.
+of all. That gamma or a map moved with the vectors is left out. A descent that ended far from the
+minimum (few iterations) has larger errors here than its fits without a row would have.
 
 Cost: n p^2 + p^3 with p at most about `MOST_FUNCTIONS`, n at most 1000.
 
