@@ -39,10 +39,11 @@ class Measure(NamedTuple):
 def _f1(answers: Answers) -> float:
     """F1 of the second of two classes, of more than two the mean of all."""
     truth, predicted, classes = *answers[:2], answers.estimator.classes_
-    labels = classes[1:] if len(classes) == 2 else classes
-    return float(
-        metrics.f1_score(truth, predicted, labels=labels, average="macro", zero_division=0)
-    )
+    found = []
+    for label in classes[1:] if len(classes) == 2 else classes:
+        right = np.sum((truth == label) & (predicted == label))
+        found.append(2.0 * right / max(np.sum(truth == label) + np.sum(predicted == label), 1))
+    return float(np.mean(found))
 
 
 def _roc_auc(answers: Answers) -> float:
@@ -104,7 +105,9 @@ def measured(names: list[str], task: str, answers: Answers) -> dict[str, float]:
 def confusion(answers: Answers) -> tuple[list[Any], list[list[int]]]:
     """Return the labels, and how many rows of each (down) were taken for each (across)."""
     labels = np.union1d(answers.truth, answers.estimator.classes_)
-    counts = metrics.confusion_matrix(answers.truth, answers.predicted, labels=labels)
+    counts = np.zeros((len(labels),) * 2, dtype=int)
+    places = (np.searchsorted(labels, part) for part in (answers.truth, answers.predicted))
+    np.add.at(counts, tuple(places), 1)
     return labels.tolist(), counts.tolist()
 
 
