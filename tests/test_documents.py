@@ -46,7 +46,7 @@ def unknown_words(arguments, commands):
     name, *rest = arguments
     if name not in commands:
         return [name]
-    known = {"--help"}
+    known = {"--help", "-"}
     for parameter in commands[name].params:
         known.update(parameter.opts, parameter.secondary_opts)
     return [word for word in rest if word.startswith("-") and word not in known]

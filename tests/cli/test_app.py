@@ -22,6 +22,7 @@ import pytest
 import pursuit
 from pursuit import TableModel
 from pursuit.cli import app as cli
+from pursuit.cli.fit import LossName
 from pursuit.io.tables import read
 from pursuit.kernels import RBF
 from pursuit.losses import LOSSES
@@ -287,7 +288,7 @@ def visits(n=90, seed=0):
 
 
 def test_the_command_line_knows_every_loss():
-    assert get_args(cli.LossName) == tuple(LOSSES)
+    assert get_args(LossName) == tuple(LOSSES)
 
 
 MEASURED = {

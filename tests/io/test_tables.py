@@ -126,8 +126,8 @@ TEXT_FAULTS = {
     "unknown suffix": (
         "a.xlsx",
         "a",
-        "a.xlsx: unknown suffix; known are .csv, .tsv, .parquet, .npz, .svm, .libsvm, .txt "
-        "(text also with .gz)",
+        "a.xlsx: unknown suffix; known are .csv, .tsv, .parquet, .jsonl, .ndjson, .npz, .svm, "
+        ".libsvm, .txt (text also with .gz)",
     ),
     "libsvm label": ("a.svm", "1 1:2\n\nx 1:2\n", "a.svm:3: label: not a number: 'x'"),
     "libsvm value": ("a.svm", "1 1:2 2:a\n", "a.svm:1: not of the form index:number: '2:a'"),

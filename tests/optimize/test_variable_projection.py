@@ -207,18 +207,6 @@ def test_the_energy_never_rises(free):
     assert (descent.best.place.kernel == KERNEL) != free.gamma
 
 
-def test_the_first_way_is_measured_by_the_coefficients():
-    given, place = problem(), Place(KERNEL, Z)
-    start = energy(given, place)
-    lengths = np.linalg.norm(start.coefficients.B, axis=1)
-    unit = 0.7 * np.sqrt(np.sqrt(np.mean(lengths**2)) / lengths)
-    assert unit.max() < 0.7 * 0.1**-0.25
-    first = descend(given, place, 0.7, max_iter=1, tol=0.0).best.place.Z
-    ratio = (Z - first) / (unit[:, None] ** 2 * start.Z)
-    assert_allclose(ratio, ratio[0, 0], rtol=1e-6)
-    assert ratio[0, 0] > 0
-
-
 def test_a_watch_may_end_the_descent():
     seen = []
 

@@ -479,3 +479,70 @@ def test_kernel_values_that_are_not_finite_are_an_error(model, value):
 
     with pytest.raises(ValueError, match=r"^kernel: .*not finite"):
         model(kernel=kernel).fit(X, y)
+
+
+# --- the posterior at several rows ------------------------------------------------------
+
+
+def posterior_covariance(model, X, t=0):
+    """sigma^2 I + Phi Sigma Phi' with Sigma = (diag(alpha) + Phi'Phi / sigma^2)^-1 of all rows."""
+    noise, alpha = np.ravel(model.noise_variance_)[t], model.alpha_[t]
+    used = np.isfinite(alpha)
+
+    def functions(rows):
+        return model.kernel_(rows, model.support_vectors_[used])
+
+    train = functions(model.training_rows)
+    sigma = np.linalg.inv(np.diag(alpha[used]) + train.T @ train / noise)
+    new = functions(X)
+    return new @ sigma @ new.T + noise * np.eye(len(X))
+
+
+@pytest.mark.parametrize("two_targets", [False, True])
+def test_the_covariance_is_that_of_the_plain_formula(two_targets):
+    problem = awkward(50)
+    Y = problem.Y - problem.Y.mean(axis=0)
+    Y = Y if two_targets else Y[:, 0]
+    model = RelevanceVectorRegressor(gamma=0.3, fit_intercept=False).fit(problem.X, Y)
+    model.training_rows = problem.X
+    new = problem.X[:7] + 0.1
+    mean, covariance = model.predict(new, return_cov=True)
+    np.testing.assert_array_equal(mean, model.predict(new))
+    assert covariance.shape == ((7, 7, 2) if two_targets else (7, 7))
+    for t in range(1 + two_targets):
+        found = covariance[:, :, t] if two_targets else covariance
+        expected = posterior_covariance(model, new, t)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * expected.max())
+    std = model.predict(new, return_std=True)[1]
+    diagonal = np.einsum("ii...->i...", covariance)
+    np.testing.assert_allclose(diagonal, std**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("two_targets", [False, True])
+def test_draws_have_the_mean_and_the_covariance(two_targets):
+    problem = awkward(50)
+    Y = problem.Y if two_targets else problem.Y[:, 0]
+    model = RelevanceVectorRegressor(gamma=0.3).fit(problem.X, Y)
+    new = problem.X[:4] + 0.2
+    draws = model.sample_y(new, 40_000, random_state=1)
+    assert draws.shape == ((4, 2, 40_000) if two_targets else (4, 40_000))
+    mean, covariance = model.predict(new, return_cov=True)
+    for t in range(1 + two_targets):
+        part, m, c = (
+            (draws[:, t], mean[:, t], covariance[:, :, t])
+            if two_targets
+            else (draws, mean, covariance)
+        )
+        scale = np.sqrt(c.diagonal())
+        np.testing.assert_allclose(part.mean(axis=1), m, atol=0.03 * scale.max())
+        np.testing.assert_allclose(np.cov(part), c, atol=0.04 * np.outer(scale, scale).max())
+    np.testing.assert_array_equal(draws, model.sample_y(new, 40_000, random_state=1))
+    assert model.sample_y(new).shape == draws.shape[:-1] + (1,)
+
+
+def test_one_of_deviation_and_covariance(numbers):
+    model = RelevanceVectorRegressor().fit(numbers[0], numbers[1])
+    with pytest.raises(ValueError, match="return_std and return_cov do not go together"):
+        model.predict(numbers[0], return_std=True, return_cov=True)
+    with pytest.raises(ValueError, match="^n_samples must be"):
+        model.sample_y(numbers[0], 0)

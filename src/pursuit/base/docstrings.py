@@ -211,6 +211,12 @@ temperature_ : float
     spaced training rows.
 """
 
+INTERVAL_ATTRIBUTES = """
+error_quantiles_ : ndarray of shape (n_levels, n_targets) or None
+    Quantiles of the absolute leave-one-out errors, for `predict_interval`; None after
+    ``truncate`` of a model that was saved without its path, or for a path of no steps.
+"""
+
 CV_ATTRIBUTES = """
 gamma_ : float or str
     The gamma chosen.
@@ -237,6 +243,8 @@ def with_shared_sections(cls: Class) -> Class:
     for name, text in extras:
         if name in names:
             attributes += "\n" + text.strip()
+    if "class_weight" not in names:
+        attributes += "\n" + INTERVAL_ATTRIBUTES.strip()
     parameters = "\n".join(PARAMETERS[name].strip() for name in names)
     shared = f"Parameters\n----------\n{parameters}\n\nAttributes\n----------\n{attributes}"
     indented = shared.replace("\n", "\n    ").replace("\n    \n", "\n\n")

@@ -28,6 +28,13 @@ from pursuit._validation import (
     signed_targets,
 )
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.explanations import (
+    Explanation,
+    ProductKernel,
+    largest_terms,
+    product_kernel,
+)
+from pursuit.expansion.gradients import relevances
 from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.predictor import Answers, Classes, Numbers, Predictor, squeeze_binary
 from pursuit.expansion.probabilities import fit_temperature, log_probabilities, probabilities
@@ -114,6 +121,83 @@ class ExpansionEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         return Predictor(self.expansion_, self._answers(), self.n_features_in_)
+
+    def explain(self, X: Any, n: int = 5) -> Explanation:
+        """The largest terms a_k K(x, z_k) of the function at each row.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+        n : int, default=5
+            How many terms at most.
+
+        Returns
+        -------
+        explanation : Explanation
+            A named tuple: ``contributions`` (the terms, largest in absolute value first),
+            ``vectors`` (which of the model's vectors each belongs to), ``rows`` (which training
+            row that is, or of vectors that moved the nearest one; None where the model does not
+            know), ``rest`` (the sum of the other terms) and ``intercept``. Contributions, rest and
+            intercept sum to the outputs: the decision values, or what ``predict`` gives before the
+            link of the loss.
+        """
+        check_integer("n", n)
+        rows = self._validated(X)
+        known = getattr(self, "support_", getattr(self, "nearest_rows_", None))
+        return largest_terms(self.expansion_, rows, int(n), known)
+
+    def feature_relevances(self, X: Any, sample_weight: Any = None) -> Array:
+        """Share of each feature in the mean squared slope of the function over some rows.
+
+        Slopes are measured by the standard deviation of each feature on these rows, and summed
+        over the outputs.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        relevances : ndarray of shape (n_features,)
+            They sum to 1, or are all zero where the function is constant.
+
+        Raises
+        ------
+        ValueError
+            If the kernel or a function of the dictionary has no derivative here.
+        """
+        rows = self._validated(X)
+        weights = check_weights(sample_weight, rows.shape[0])
+        return relevances(self.expansion_, rows, weights / weights.sum())
+
+    def product_kernel(self, output: int = 0) -> ProductKernel:
+        """One output in the fields of ``shapiq``'s ``ProductKernelModel``, for Shapley values.
+
+        Parameters
+        ----------
+        output : int, default=0
+            Which output: the class, or the target; 0 for two classes.
+
+        Returns
+        -------
+        product_kernel : ProductKernel
+            A named tuple; with a diagonal metric its vectors and rows are in the coordinates
+            ``X @ metric_``. Its ``shapley_values`` are exact, as shapiq's are.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is not the rbf or the laplacian one, or a metric mixes features.
+        """
+        check_is_fitted(self)
+        n_outputs = len(self.intercept_)
+        if not (isinstance(output, int | np.integer) and 0 <= output < n_outputs):
+            raise ValueError(f"output must be an integer from 0 to {n_outputs - 1}, got {output!r}")
+        return product_kernel(self.expansion_, int(output))
 
     def _resolved_kernel(self, samples: Samples, **changed: Any) -> Kernel:
         """The kernel with its numbers taken from rows; some arguments may be `changed`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pursuit.cli.options import (
     EXISTING,
@@ -27,6 +27,11 @@ class Compress:
     The machine is an SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or GaussianProcessRegressor,
     or a Pipeline that ends in one, saved with skops.io.dump.
     """
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "pursuit compress svc.skops --n-components 10 --output svc.pursuit",
+        "pursuit compress svc.skops -n 10 -o small.skops --refit move",
+    )
 
     model: Path = argument("Model that skops.io.dump wrote.", **EXISTING)
     output: Path = option(

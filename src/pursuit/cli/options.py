@@ -1,6 +1,6 @@
 """What the commands of the command line share: their options as fields, and how they answer.
 
-A command is a dataclass; `argument` and `option` make its fields, which ``cli.py`` turns into the
+A command is a dataclass; `argument` and `option` make its fields, which ``app.py`` turns into the
 command line.
 """
 
@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from dataclasses import MISSING, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 __all__ = [
     "EXISTING",
+    "READ",
+    "STANDARD",
+    "InputFormat",
     "UsageFault",
     "argument",
+    "format_option",
+    "json_option",
     "na_option",
     "option",
     "require_folder",
@@ -39,6 +44,11 @@ def option(text: str, *names: str, default: Any = MISSING, **settings: Any) -> A
     return field(default=default, metadata=metadata)
 
 
+def json_option() -> Any:
+    """Return the field of an answer for programs."""
+    return option("Answer in JSON, for programs.", "--json", default=False)
+
+
 def na_option() -> Any:
     """Return the field of the words that mean missing."""
     return option(_NA, "--na", default=None)
@@ -49,10 +59,22 @@ _NA = (
     "empty cell does."
 )
 EXISTING = {"exists": True, "dir_okay": False}
+#: A file to read, or - for standard input; `pursuit.cli.streams.read` looks whether it is there.
+READ: dict[str, Any] = {"dir_okay": False}
+STANDARD = Path("-")
+
+InputFormat: TypeAlias = Literal["csv", "tsv", "jsonl", "parquet"]
+
+
+def format_option(stream: str) -> Any:
+    """Return the field of the format of standard input or output."""
+    return option(f"How standard {stream} is written.", f"--{stream}-format", default="csv")
 
 
 def require_folder(output: Path) -> None:
     """Refuse, before any work, a place that cannot be written to."""
+    if output == STANDARD:
+        return
     if output.is_dir():
         raise UsageFault(f"--output: {output} is a folder")
     if not output.parent.is_dir():

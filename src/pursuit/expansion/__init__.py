@@ -2,5 +2,6 @@
 
 Read ``basis_functions.py`` (what an atom may be), ``expansion.py`` (the sum), ``path.py`` (the
 coefficients of every prefix of a greedy fit), ``leave_one_out.py``, ``probabilities.py`` (from
-decision values to classes) and ``design_matrix.py`` (atoms on all samples).
+decision values to classes) and ``design_matrix.py`` (atoms on all samples); then what a sum tells
+of itself: ``intervals.py``, ``gradients.py``, ``explanations.py``.
 """

@@ -36,7 +36,15 @@ from pursuit._typing import Array
 from pursuit.geometry.distances import shifted_centres, squared_distances
 from pursuit.kernels import FunctionKernel, Kernel, exp_decay, kernel_name
 
-__all__ = ["AtomSet", "Atoms", "FunctionAtoms", "MixedAtoms", "OrientedAtoms", "unite"]
+__all__ = [
+    "AtomSet",
+    "Atoms",
+    "FunctionAtoms",
+    "MixedAtoms",
+    "OrientedAtoms",
+    "slopes_in_rows",
+    "unite",
+]
 
 Functions = Callable[[Any], Array]
 
@@ -68,6 +76,9 @@ class AtomSet(Protocol):
 
     def subset(self, indices: Array) -> Functions:
         """Return the functions of the atoms at `indices`."""
+
+    def weighted_gradient(self, X: Array, A: Array) -> Array:
+        """sum_k A_ik grad d_k(x_i) at dense rows, (n_rows, n_features); A (n_rows, n_atoms)."""
 
 
 class _Subsets:
@@ -109,6 +120,10 @@ class Atoms(_Subsets):
             return lambda X: np.empty((X.shape[0], 0))
         kernel, prepared = self.kernel, self.kernel.prepare(self.centres)
         return lambda X: kernel.evaluate(X, prepared)
+
+    def weighted_gradient(self, X: Array, A: Array) -> Array:
+        """That of the kernel, which is symmetric where it has one."""
+        return slopes_in_rows(self.kernel, X, self.centres, A)
 
     def take(self, indices: Array) -> Atoms:
         """Return the atoms at `indices`, in that order."""
@@ -179,11 +194,29 @@ class OrientedAtoms(_Subsets):
 
         return evaluate
 
+    def weighted_gradient(self, X: Array, A: Array) -> Array:
+        """sum_k A_ik d_k(x_i) C_k^{-1} (z_k - x_i)."""
+        pulls, noise = A * self.functions(X), self.noise_variance
+        offsets = np.einsum("kjd,kd->kj", self.axes, self.centres)
+        along = np.einsum("kjd,id->ikj", self.axes, X) - offsets
+        along *= 1.0 / (noise + self.variances) - 1.0 / noise
+        outside = pulls.sum(axis=1)[:, None] * X - pulls @ self.centres
+        inside = np.einsum("ik,ikj,kjd->id", pulls, along, self.axes, optimize=True)
+        return np.asarray(-outside / noise - inside)
+
     def take(self, indices: Array) -> OrientedAtoms:
         """Return the atoms at `indices`, in that order."""
         return OrientedAtoms(
             self.centres[indices], self.axes[indices], self.variances[indices], self.noise_variance
         )
+
+
+def slopes_in_rows(kernel: Kernel, X: Array, Z: Any, A: Array) -> Array:
+    """sum_k A_ik dK(x_i, z_k)/dx_i; one error for a kernel without derivative."""
+    try:
+        return kernel.weighted_gradient(X, Z, A)
+    except NotImplementedError:
+        raise ValueError(f"kernel: {kernel_name(kernel)} has no derivative") from None
 
 
 def _dense(X: Any) -> Array:
@@ -255,6 +288,10 @@ class FunctionAtoms(_Subsets):
             return values
 
         return evaluate
+
+    def weighted_gradient(self, X: Array, A: Array) -> Array:
+        """None is known."""
+        raise ValueError(f"dictionary: the function {self.names[0]!r} has no derivative")
 
     def take(self, indices: Array) -> FunctionAtoms:
         """Return the atoms at `indices`, in that order."""
@@ -331,6 +368,11 @@ class MixedAtoms(_Subsets):
             return values
 
         return evaluate
+
+    def weighted_gradient(self, X: Array, A: Array) -> Array:
+        """The sum of those of the parts."""
+        parts = (part.weighted_gradient(X, A[:, at]) for part, at in self._places())
+        return np.asarray(sum(parts, np.zeros(X.shape)))
 
     def take(self, indices: Array) -> AtomSet:
         """Return the atoms at `indices`, in that order; only parts that have one are kept."""

@@ -32,6 +32,7 @@ from pursuit.linalg.factor import cholesky, solve_transposed, solve_upper
 __all__ = [
     "FULL_LEVERAGE",
     "HeldOut",
+    "definite_factor",
     "evaluated",
     "leave_one_out",
     "left_out_outputs",
@@ -42,8 +43,8 @@ __all__ = [
 
 # A row whose leverage is this near to 1 is explained by itself alone.
 FULL_LEVERAGE = 1e-6
-
-
+# Added to the diagonal of a Hessian, relative to its largest entry: nothing but rounding.
+ROUNDING = 1e-10
 # A row that has more than this share of a vector's squared values has the only say on it.
 ONLY_SAY = 0.5
 
@@ -125,6 +126,14 @@ class HeldOut(NamedTuple):
         """Y - e / (1 - h)."""
         left: Array = targets - (targets - outputs) / (1.0 - leverage)
         return left
+
+
+def definite_factor(matrix: Array) -> Array:
+    """Its Cholesky factor, all digits kept; a little is added where it is singular to rounding."""
+    smallest = ROUNDING * float(matrix.diagonal().max())
+    factor = cholesky(matrix)
+    definite = len(factor) == len(matrix) and factor.diagonal().min() ** 2 >= smallest
+    return factor if definite else cholesky(matrix + smallest * np.eye(len(matrix)))
 
 
 def most_releasing(directions: Array, inverse_diagonal: Array) -> tuple[Array, Array]:

@@ -25,8 +25,10 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, class_codes
 from pursuit.bounds import matching_pursuit_bound_path
 from pursuit.expansion.basis_functions import AtomSet
+from pursuit.expansion.intervals import ALPHAS, INTERVAL_ROWS, error_quantiles
 from pursuit.expansion.leave_one_out import (
     FULL_LEVERAGE,
+    definite_factor,
     evaluated,
     leave_one_out,
     most_releasing,
@@ -37,7 +39,7 @@ from pursuit.expansion.path import BasisPath, CoefficientPath, staged_values
 from pursuit.expansion.probabilities import fit_inverse_temperature, negative_log_likelihood
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import cholesky, solve_transposed, solve_upper
+from pursuit.linalg.factor import solve_transposed, solve_upper
 from pursuit.losses import LOSSES, Loss
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "held_out_losses",
     "inverse_temperatures",
     "leave_one_out_losses",
+    "left_out_quantiles",
     "training_losses",
 ]
 
@@ -52,8 +55,6 @@ __all__ = [
 CALIBRATION_ROWS = 1_000
 # Below this no row bends the loss, and no leverage can be told.
 FLAT = 1e-100
-# Added to the diagonal of a Hessian, relative to its largest entry: nothing but rounding.
-ROUNDING = 1e-10
 
 
 def training_losses(path: CoefficientPath, equations: NormalEquations) -> Array:
@@ -223,16 +224,47 @@ def inverse_temperatures(
     steps, rows = calibration_steps(path.n_steps), _calibration_rows(samples)
     objective, part = Objective(loss, alpha, fit_intercept), samples.take(rows)
     own = loss.inverse_temperature if loss.coupled or samples.Y.shape[1] == 1 else None
-    if basic or loss.coupled or own is not None:
-        stages = _without_own_vectors(path, atoms, part, steps)
-    elif all(isinstance(basis, BasisPath) for basis in path.bases):
-        stages = _left_out(path, atoms, samples, rows, steps, objective, total)
-    else:
-        stages = _approximately_left_out(path, atoms, samples, rows, steps, objective)
+    closed = not (basic or loss.coupled or own is not None)
+    stages = _left_out_stages(path, atoms, samples, rows, steps, objective, closed, total)
     scales = list(_scales(stages, class_codes(part.Y), part.weights, own))
     if own is not None and min(scales) == own:
         return np.array([[1.0, own]])
     return np.column_stack([steps, scales])
+
+
+def left_out_quantiles(
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    *,
+    fit_intercept: bool,
+    basic: bool,
+    loss: Loss = LOSSES["squared_error"],
+    alpha: float = 0.0,
+    total: float | None = None,
+) -> tuple[Array, Array]:
+    """Quantiles of absolute leave-one-out errors along the path; see ``expansion/intervals.py``.
+
+    `total` is the weight of all training rows, where `samples` are some of them.
+
+    Returns
+    -------
+    steps : ndarray of int of shape (n_stages,)
+        First step that each table applies to, as in `inverse_temperatures`.
+    tables : ndarray of shape (n_stages, n_levels, n_outputs)
+        Quantiles of the errors on up to about 2000 evenly spaced rows.
+    """
+    if not path.n_steps:
+        return np.empty(0, dtype=int), np.empty((0, len(ALPHAS), samples.Y.shape[1]))
+    rows = blocks.evenly_spaced(samples.X.shape[0], INTERVAL_ROWS)
+    steps, part = calibration_steps(path.n_steps), samples.take(rows)
+    objective = Objective(loss, alpha, fit_intercept)
+    stages = _left_out_stages(path, atoms, samples, rows, steps, objective, not basic, total)
+    tables = [
+        error_quantiles(np.abs(part.Y - loss.mean(outputs)), part.weights, part.one_copy)
+        for outputs in stages
+    ]
+    return steps, np.array(tables)
 
 
 def _calibration_rows(samples: Samples) -> Array:
@@ -260,6 +292,24 @@ def _entropy(codes: Array, weights: Array) -> float:
     counts = np.bincount(codes, weights=weights)
     shares = counts[counts > 0] / counts.sum()
     return -float(shares @ np.log(shares))
+
+
+def _left_out_stages(
+    path: CoefficientPath,
+    atoms: AtomSet,
+    samples: Samples,
+    rows: Array,
+    steps: Array,
+    objective: Objective,
+    closed: bool,
+    total: float | None = None,
+) -> Iterator[Array]:
+    """Outputs at `rows` without each of them, after `steps`: by a formula if there is one."""
+    if not closed:
+        return _without_own_vectors(path, atoms, samples.take(rows), steps)
+    if all(isinstance(basis, BasisPath) for basis in path.bases):
+        return _left_out(path, atoms, samples, rows, steps, objective, total)
+    return _approximately_left_out(path, atoms, samples, rows, steps, objective)
 
 
 def _without_own_vectors(
@@ -376,14 +426,6 @@ def _hessians(
     return hessians
 
 
-def _definite(hessian: Array) -> Array:
-    """Its Cholesky factor, all digits kept; a little is added where it is singular to rounding."""
-    smallest = ROUNDING * float(hessian.diagonal().max())
-    factor = cholesky(hessian)
-    definite = len(factor) == len(hessian) and factor.diagonal().min() ** 2 >= smallest
-    return factor if definite else cholesky(hessian + smallest * np.eye(len(hessian)))
-
-
 def _leverages(
     path: CoefficientPath,
     values: Array,
@@ -401,7 +443,7 @@ def _leverages(
         for t in outputs:
             if float(hessians[t].diagonal().max(initial=0.0)) < FLAT:
                 continue
-            factor = _definite(hessians[t])
+            factor = definite_factor(hessians[t])
             half = solve_transposed(factor, values[:, chosen[: len(factor)]].T)
             leverage[:, t] = (half * half).sum(axis=0)
             m = min(len(factor), int((chosen < len(path.atom_mean)).sum()))

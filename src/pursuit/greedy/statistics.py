@@ -13,16 +13,16 @@ Sums are measured from an origin near the means. That of the kernel functions is
 vectors themselves, which every part knows; that of numbers is the mean of the first rows, and where
 two parts have different ones, one is moved (`Moments.about`); that of classes is zero.
 
-Probabilities ask for some rows beside the moments (``path_losses.py``). Of classes a uniform sample
-of `SKETCH_ROWS` rows is kept: those whose hash is smallest. A hash depends on the row and its label
-alone, so this sample, too, is the same whatever the parts and their order.
+Probabilities and intervals ask for some rows beside the moments (``path_losses.py``). A uniform
+sample of `SKETCH_ROWS` rows is kept: those whose hash is smallest. A hash depends on the row (and
+its label) alone, so this sample, too, is the same whatever the parts and their order.
 
 ===========  ====================  ==============================================================
 symbol       name in code          meaning
 ===========  ====================  ==============================================================
 z_k          ``vectors``           (M, d)  centres of the candidate functions
 G0, B0, ...  ``moments_``          the sums
-             ``sketch_``           rows kept for the temperature; None for numbers
+             ``sketch_``           rows kept for probabilities and intervals
 ===========  ====================  ==============================================================
 
 Cost. l M^2 operations for l rows, and their kernel values; M^2 numbers.
@@ -114,7 +114,7 @@ class RowSketch:
     X : {ndarray, CSR matrix} of shape (n_rows, n_features)
         The rows.
     Y : ndarray of shape (n_rows, n_targets)
-        Targets +1 and -1.
+        Targets: numbers, or +1 and -1.
     weights, one_copy : ndarray of shape (n_rows,)
         Weight, and what one copy weighs.
     """
@@ -147,8 +147,8 @@ class RowSketch:
         ).smallest()
 
     def smallest(self) -> RowSketch:
-        """The rows of smallest hash; of equal hashes that of least weight first."""
-        order = np.lexsort((self.weights, self.keys))[:SKETCH_ROWS]
+        """The rows of smallest hash; of equal hashes those of the smallest targets and weights."""
+        order = np.lexsort((self.weights, *self.Y.T, self.keys))[:SKETCH_ROWS]
         return RowSketch(
             self.keys[order],
             self.X[order],
@@ -158,9 +158,9 @@ class RowSketch:
         )
 
 
-def sketch(samples: Samples) -> RowSketch:
+def sketch(samples: Samples, codes: Array) -> RowSketch:
     """The sketch of some rows."""
-    X, keys = samples.X.astype(np.float64), hashes(samples.X, class_codes(samples.Y))
+    X, keys = samples.X.astype(np.float64), hashes(samples.X, codes)
     rows = RowSketch(keys, X, samples.Y, samples.weights, samples.one_copy)
     return rows.smallest()
 
@@ -198,8 +198,8 @@ class KernelStatistics(KernelParameters):
         Rows of positive weight seen so far.
     moments_ : Moments
         The sums.
-    sketch_ : RowSketch or None
-        Rows kept for a temperature, at most 1000; for classes.
+    sketch_ : RowSketch
+        Rows kept for probabilities and intervals, at most 1000.
     {n_features_in_}
     {feature_names_in_}
 
@@ -376,11 +376,12 @@ class KernelStatistics(KernelParameters):
             centred=True,
             origin=Origin(self._origin, about),
         )
-        kept = None if self.classes_ is None else sketch(samples)
+        codes = np.zeros(len(Y), dtype=int) if self.classes_ is None else class_codes(Y)
+        kept = sketch(samples, codes)
         return self._plus(gather(values, complete=True), kept, len(Y), one_dimensional)
 
     def _plus(
-        self, moments: Moments, kept: RowSketch | None, n_samples: int, one_dimensional: bool
+        self, moments: Moments, kept: RowSketch, n_samples: int, one_dimensional: bool
     ) -> Self:
         """Add sums and kept rows."""
         if not hasattr(self, "moments_"):
@@ -392,8 +393,7 @@ class KernelStatistics(KernelParameters):
             raise ValueError(f"y has {n_targets} targets, but the rows before had {before}")
         self.moments_ = self.moments_.plus(moments)
         self.n_samples_ += n_samples
-        if kept is not None and self.sketch_ is not None:
-            self.sketch_ = self.sketch_.plus(kept)
+        self.sketch_ = self.sketch_.plus(kept)
         return self
 
     def _check_alike(self, other: KernelStatistics) -> None:

@@ -1,9 +1,10 @@
 """Tables and matrices from files, with the file, line and column of every fault.
 
-Five formats, told apart by the suffix: CSV and TSV (also ``.gz``) and Parquet give a `Table` of
-named columns; NPZ (arrays ``X`` and ``y``) and LIBSVM text (``.svm``, ``.libsvm``, ``.txt``, also
-``.gz``; sparse stays sparse) give a `Matrix`. A delimited file is read as text, with the line each
-row starts at; what its cells mean is settled afterwards (`pursuit.io.columns`).
+Six formats, told apart by the suffix: CSV, TSV and JSON lines (``.jsonl``; all also ``.gz``) and
+Parquet give a `Table` of named columns; NPZ (arrays ``X`` and ``y``) and LIBSVM text (``.svm``,
+``.libsvm``, ``.txt``, also ``.gz``; sparse stays sparse) give a `Matrix`. A delimited file is read
+as text, with the line each row starts at; what its cells mean is settled afterwards
+(`pursuit.io.columns`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 
+from pursuit.io.json_lines import parse_json_lines
+
 #: Words that mean "missing" as the empty cell does, compared without surrounding blanks and case.
 MISSING = ("na", "n/a", "#n/a", "<na>", "nan", "null", "?")
 
@@ -33,6 +36,8 @@ SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".npz": "npz",
     ".svm": "libsvm",
     ".libsvm": "libsvm",
@@ -142,6 +147,7 @@ def read(path: str | Path, missing: Collection[str] = MISSING) -> Table | Matrix
         "csv": partial(_read_delimited, words=words),
         "tsv": partial(_read_delimited, words=words),
         "parquet": partial(_read_parquet, words=words),
+        "jsonl": partial(_read_json_lines, words=words),
         "npz": _read_npz,
         "libsvm": _read_libsvm,
     }
@@ -282,7 +288,20 @@ def _cleaned(table: Table, words: list[str]) -> Table:
     return replace(table, frame=frame, missing_words=counts)
 
 
-# --- Parquet, NPZ, LIBSVM ----------------------------------------------------------------------
+# --- JSON lines, Parquet, NPZ, LIBSVM ----------------------------------------------------------
+
+
+def _read_json_lines(path: str, words: list[str]) -> Table:
+    try:
+        with _open_text(path) as file:
+            frame, lines = parse_json_lines(file)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}:{_undecodable_line(path)}: not UTF-8 text") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path}: damaged gzip file ({error})") from error
+    except ValueError as error:
+        raise DataError(f"{path}:{error}") from error
+    return replace(from_frame(frame, words, path), lines=np.array(lines))
 
 
 def _read_parquet(path: str, words: list[str]) -> Table:

@@ -66,8 +66,8 @@ __all__ = [
 # What scikit-learn keeps on an estimator beside its fit: requests for metadata, callbacks.
 # The sums of a stream are a model of their own: they are stored by themselves.
 _BOOKKEEPING = {"_metadata_request", "_skl_callbacks", "_parent_callback_ctx", "statistics_"}
-# What holds the smaller models beside the fitted one.
-_STAGES = {"path_", "frontier_"}
+# What staged evaluation and truncation alone need, and the smaller models beside the fitted one.
+_STAGES = {"path_", "frontier_", "_error_quantile_path"}
 _MAX_DEPTH = 40
 _DTYPE = re.compile(r"\|b1|\|[iu]1|[<>](i[248]|u[248]|f[248]|U[0-9]{1,7})")
 

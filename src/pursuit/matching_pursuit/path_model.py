@@ -24,6 +24,7 @@ from pursuit.base.estimators import (
     ExpansionRegressor,
     squeeze_binary,
 )
+from pursuit.base.intervals import IntervalRegressor
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.dictionary import Dictionary, draw_candidates, n_candidate_rows, resolve_dictionary
 from pursuit.expansion.basis_functions import AtomSet
@@ -31,7 +32,7 @@ from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.path import CoefficientPath, staged_values
 from pursuit.greedy.any_loss import LossRule
 from pursuit.greedy.make_pursuit import Method
-from pursuit.greedy.path_losses import inverse_temperatures
+from pursuit.greedy.path_losses import inverse_temperatures, left_out_quantiles
 from pursuit.greedy.stopping import Fit, warn_short
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
@@ -289,14 +290,14 @@ class MatchingPursuit(PathModel, KernelParameters):
         self,
         fit: Fit,
         dictionary: Dictionary,
-        train: Samples | None,
+        train: Samples,
         method: Method,
         loss: Loss,
         total: float | None = None,
     ) -> Self:
         """Set all fitted attributes from a path on the rows `train`.
 
-        Or on more rows, of which a classifier has these, and whose weight is `total`.
+        Or on more rows, of which these are some, and whose weight is `total`.
         """
         atoms = dictionary.atoms.take(fit.support)
         rows = None if dictionary.rows is None else dictionary.rows[fit.support]
@@ -304,18 +305,17 @@ class MatchingPursuit(PathModel, KernelParameters):
         self.loss_ = loss
         self.train_loss_path_ = fit.train_losses
         self.stop_reason_ = fit.reason
-        if is_classifier(self) and train is not None:
-            self.inverse_temperature_path_ = inverse_temperatures(
-                fit.path,
-                atoms,
-                train,
-                fit_intercept=self.fit_intercept,
-                basic=self.fitting == "basic",
-                loss=loss,
-                alpha=method.alpha,
-                total=total,
-            )
+        setting = {"fit_intercept": self.fit_intercept, "basic": self.fitting == "basic"}
+        self._calibrate(
+            fit.path, atoms, train, loss=loss, alpha=method.alpha, total=total, **setting
+        )
         return self
+
+    def _calibrate(
+        self, path: CoefficientPath, atoms: AtomSet, train: Samples, **setting: Any
+    ) -> None:
+        """What the training rows tell of the errors of predictions, at every step."""
+        raise NotImplementedError
 
 
 @constructor
@@ -324,6 +324,12 @@ class PathClassifier(ExpansionClassifier, MatchingPursuit):
 
     multi_class: str = "shared"
     class_weight: Mapping[Any, float] | str | None = None
+
+    def _calibrate(
+        self, path: CoefficientPath, atoms: AtomSet, train: Samples, **setting: Any
+    ) -> None:
+        """The temperatures of the probabilities."""
+        self.inverse_temperature_path_ = inverse_temperatures(path, atoms, train, **setting)
 
     def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
         """Held-out targets +1 and -1, with the weights of their classes."""
@@ -379,8 +385,28 @@ class PathClassifier(ExpansionClassifier, MatchingPursuit):
 
 
 @constructor
-class PathRegressor(ExpansionRegressor, MatchingPursuit):
+class PathRegressor(IntervalRegressor, ExpansionRegressor, MatchingPursuit):
     """Numbers, also at every step of the path."""
+
+    def _calibrate(
+        self, path: CoefficientPath, atoms: AtomSet, train: Samples, **setting: Any
+    ) -> None:
+        """The quantiles of the errors."""
+        self._error_quantile_path = left_out_quantiles(path, atoms, train, **setting)
+        self._store_error_quantiles(self.n_iter_)
+
+    def _store_error_quantiles(self, n_steps: int) -> None:
+        """Those of the model after so many steps."""
+        steps, tables = getattr(self, "_error_quantile_path", ((), ()))
+        stage = int(np.searchsorted(steps, n_steps, side="right")) - 1
+        self.error_quantiles_ = tables[stage] if stage >= 0 else None
+
+    def truncate(self, n_components: int) -> Self:
+        """See `PathModel.truncate`."""
+        model = super().truncate(n_components)
+        if model.n_iter_ < self.n_iter_:
+            model._store_error_quantiles(model.n_iter_)
+        return model
 
     def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
         """Held-out targets as a table."""

@@ -7,7 +7,8 @@ fitted from them equals one fitted on the rows themselves with the same candidat
 2. `partial_fit`: the first rows fix the kernel's numbers and the candidates; each call adds its
    rows to the sums and fits from these.
 
-A classifier's temperature is fitted on the rows that the sums keep beside them.
+A classifier's temperature, and a regressor's intervals, come from the rows that the sums keep
+beside them.
 
 Cost of a call of `partial_fit`: l M^2 operations for its l rows and M candidates, and the path.
 """
@@ -124,7 +125,7 @@ class FitsStatistics(MatchingPursuit):
         pursuit = SquaredErrorPursuit(equations, self.fitting, budgets)
         fit = choose_prefix(pursuit, dictionary.atoms, Stopping(tol=self.tol))
         warn_short(fit, sum(budgets))
-        kept = None if statistics.sketch_ is None else statistics.sketch_.samples
+        kept = statistics.sketch_.samples
         return self._store_path(fit, dictionary, kept, method, loss, total=equations.weight)
 
     def _start(self, samples: Samples, classes: Array | None) -> KernelStatistics:

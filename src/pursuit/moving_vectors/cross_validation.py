@@ -121,7 +121,7 @@ class Search(NamedTuple):
     def _fit(self, params: dict[str, Any], start: Any, train: Rows, seed: int) -> MovingVectors:
         """The model of one point."""
         model = type(self.model)(**self.model.get_params(deep=False) | params)
-        model.random_state = seed
+        model.random_state, model._trial = seed, True
         if start is not None:
             model.init, model.max_iter = start, min(self.n_iter, self.model.max_iter)
         elif isinstance(model.init, str):

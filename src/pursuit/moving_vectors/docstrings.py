@@ -112,6 +112,12 @@ metric_losses_ : ndarray
     "feature_relevances_": """
 feature_relevances_ : ndarray of shape (n_features,)
     Share of each feature in the mean squared slope of the function, by its standard deviation.""",
+    "nearest_rows_": """
+nearest_rows_ : ndarray of int of shape (n_components_,)
+    The training row nearest to each vector, as an index into the caller's X.""",
+    "error_quantiles_": """
+error_quantiles_ : ndarray of shape (n_levels, n_targets)
+    Quantiles of the absolute leave-one-out errors, for `predict_interval`.""",
     "loss_": """
 loss_ : Loss
     The loss with its numbers.""",

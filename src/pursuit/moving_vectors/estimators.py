@@ -21,11 +21,15 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real, class_codes
 from pursuit._warnings import warn
 from pursuit.base.docstrings import with_entries
-from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
+from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator
+from pursuit.base.intervals import IntervalRegressor
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.gradients import relevances
+from pursuit.expansion.intervals import error_quantiles
 from pursuit.expansion.leave_one_out import left_out_outputs
 from pursuit.expansion.probabilities import fit_temperature
+from pursuit.geometry.nearest import NearestRows
 from pursuit.greedy.starts import (
     STARTS,
     chosen_rows,
@@ -44,7 +48,9 @@ from pursuit.moving_vectors.few_bytes import (
     possible_sizes,
     with_rounded_coefficients,
 )
-from pursuit.moving_vectors.metric import learn_metric, mean_squared_slopes, principal_axes
+from pursuit.moving_vectors.leave_one_out import outputs_without
+from pursuit.moving_vectors.metric import learn_metric, principal_axes
+from pursuit.moving_vectors.projected import mapped
 from pursuit.moving_vectors.setting import Setting, setting_of
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import (
@@ -72,6 +78,8 @@ METRIC_ROUNDS, MORE_ROUNDS = 3, 1
 LOOK_EVERY = 5
 # Rows on which the temperature is fitted.
 TEMPERATURE_ROWS = 2000
+# Rows over which slopes are averaged.
+RELEVANCE_ROWS = 2000
 
 
 @constructor
@@ -79,6 +87,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
     """What the classifier and the regressor share: the parameters and the fit."""
 
     _entries: ClassVar[dict[str, str]] = ENTRIES
+    # Whether the fit is one of many, of which nothing but the score is wanted.
+    _trial = False
 
     n_components: Any = positional(50)
     C: float = 10.0
@@ -122,7 +132,8 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         """
         self._check_parameters()
         samples = self._read(X, y, sample_weight)
-        samples = samples.take(np.flatnonzero(samples.weights > 0))
+        used = np.flatnonzero(samples.weights > 0)
+        samples = samples.take(used)
         if self.max_bytes is not None:
             return self._fit_within(samples, (X, y, sample_weight))
         loss = self._resolved_loss(samples)
@@ -150,6 +161,9 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         self._store_step(step, setting)
         self._store_facts(step, best, problem)
         self._calibrate(samples if held_out is None else held_out, fresh=held_out is not None)
+        if not self._trial:
+            self._measure_errors(samples, held_out)
+            self.nearest_rows_ = used[self._nearest_rows(samples.X)]
         return self
 
     def _fit_within(self, samples: Samples, data: tuple[Any, Any, Any]) -> Self:
@@ -358,22 +372,24 @@ class MovingVectors(KernelParameters, ExpansionEstimator):
         self.metric_ = None if self.metric is None else metric
         self.precision_ = self.precision or "float64"
         self.nbytes_ = bytes_of(self.expansion_, self.precision_)
-        self.feature_relevances_ = self._relevances(step, problem)
+        few = blocks.evenly_spaced(problem.table.shape[0], RELEVANCE_ROWS)
+        weights = problem.weights[few]
+        rows = problem.table.X[few]
+        self.feature_relevances_ = relevances(self.expansion_, rows, weights / weights.sum())
 
-    def _relevances(self, step: Step, problem: Problem) -> Array:
-        """Shares of the features in the mean squared slope, a deviation of each as the unit."""
-        columns = problem.table.columns
-        squares = np.zeros(problem.table.X.shape[1])
-        squares[slice(None) if columns is None else columns] = mean_squared_slopes(
-            step, problem.table, problem.weights
-        )
-        few = problem.table.X[blocks.evenly_spaced(problem.table.shape[0], 2000)]
-        shares = squares * dense_rows(few).var(axis=0)
-        total = float(shares.sum())
-        return np.asarray(shares / total) if total > 0 else shares
+    def _nearest_rows(self, X: Any) -> Array:
+        """The row nearest to each vector, in the coordinates of the vectors."""
+        atoms = self.expansion_.atoms
+        scale = getattr(atoms, "scale", None)
+        index = NearestRows(X if scale is None else mapped(X, scale))
+        found: Array = index.search(index.alike(atoms.centres), 1)[:, 0]
+        return found
 
     def _calibrate(self, samples: Samples, *, fresh: bool) -> None:
         """What a classifier adds to its outputs, from training rows or fresh ones."""
+
+    def _measure_errors(self, samples: Samples, held_out: Samples | None) -> None:
+        """What a regressor keeps of its errors on the rows."""
 
 
 class _Watch:
@@ -487,6 +503,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
     {metric_}
     {metric_losses_}
     {feature_relevances_}
+    {nearest_rows_}
     temperature_ : float
         Temperature of the softmax (sigmoid for two classes) behind ``predict_proba``: that of the
         likelihood for the log-loss, else fitted to the rows (the held-out ones, if any).
@@ -547,7 +564,7 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
 
 @with_entries
 @constructor
-class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
+class SparseKernelRegressor(RegressorMixin, IntervalRegressor, MovingVectors):
     """Regressor of a given number of kernel functions whose vectors are free to move.
 
     The energy is that of `SparseKernelClassifier`; one set of vectors serves all targets.
@@ -597,6 +614,8 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     {metric_}
     {metric_losses_}
     {feature_relevances_}
+    {nearest_rows_}
+    {error_quantiles_}
     {loss_}
     {nbytes_}
     {precision_}
@@ -628,3 +647,11 @@ class SparseKernelRegressor(RegressorMixin, ExpansionRegressor, MovingVectors):
     def _resolved_loss(self, samples: Samples) -> Loss:
         """A loss of residuals."""
         return self._convex(samples, classifier=False)
+
+    def _measure_errors(self, samples: Samples, held_out: Samples | None) -> None:
+        """Quantiles of the errors at rows that are left out, held-out ones if there are any."""
+        few, outputs = outputs_without(
+            self.expansion_, samples, self.loss_, self.C, held_out, moved=held_out is None
+        )
+        errors = np.abs(few.Y - self.loss_.mean(outputs))
+        self.error_quantiles_ = error_quantiles(errors, few.weights, few.one_copy)

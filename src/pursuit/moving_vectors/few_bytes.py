@@ -157,7 +157,9 @@ def best_size(
         options["max_iter"] = min(model.max_iter, SEARCH_ITERATIONS)
         if hasattr(model, "class_weight"):
             options["class_weight"] = None  # the weights hold it already
-        return scorer(clone(model).set_params(**options).fit(*fitted), held)
+        trial = clone(model).set_params(**options)
+        trial._trial = True
+        return scorer(trial.fit(*fitted), held)
 
     scores = [judged(size) for size in sizes]
     best = int(np.argmax(scores))

@@ -26,12 +26,14 @@ the diagonal of M alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pursuit._typing import Array
+from pursuit.expansion.basis_functions import Atoms
+from pursuit.expansion.expansion import KernelExpansion
+from pursuit.expansion.gradients import average_outer_product
 from pursuit.kernels import RBF, Kernel
 from pursuit.linalg import blocks
 from pursuit.optimize.kernel_blocks import (
@@ -39,13 +41,12 @@ from pursuit.optimize.kernel_blocks import (
     Table,
     homogeneous,
     kernel_values,
-    slopes_in_rows,
     through,
 )
 from pursuit.optimize.moving import Plan, move
 from pursuit.optimize.variable_projection import Free, Problem, Step
 
-__all__ = ["LearnedMetric", "average_outer_product", "learn_metric", "outputs", "principal_axes"]
+__all__ = ["LearnedMetric", "learn_metric", "outputs", "principal_axes"]
 
 # Rows on which rounds are fitted, and which are held out, at most.
 FITTED_ROWS, HELD_OUT_ROWS, HELD_OUT_SHARE = 8000, 2000, 0.2
@@ -85,36 +86,11 @@ def outputs(step: Step, X: Array) -> Array:
     return np.asarray((K @ found.B.astype(X.dtype)).astype(np.float64) + found.b)
 
 
-def output_slopes(step: Step, table: Table, weights: Array) -> Iterator[Array]:
-    """For each output its slopes in u at at most 2000 rows, times the root of a row's share."""
-    place, B = step.place, step.coefficients.B
-    rows = blocks.evenly_spaced(table.shape[0], OUTER_ROWS)
-    H = homogeneous(through(table.block(rows), place.A))
-    K = kernel_values(place.kernel, H, place.Z.astype(H.dtype))
-    root = np.sqrt(weights[rows] / weights[rows].sum()).astype(H.dtype)[:, None]
-    for column in B.T.astype(H.dtype):
-        yield slopes_in_rows(place, root * column, K, H)
-
-
-def average_outer_product(step: Step, table: Table, weights: Array) -> Array:
+def _outer_product(step: Step, table: Table, weights: Array) -> Array:
     """M in the coordinates of the table, over at most 2000 rows."""
-    outer = np.zeros((step.place.Z.shape[1],) * 2)
-    for slope in output_slopes(step, table, weights):
-        outer += slope.T @ slope
-    A = step.place.A
-    if A is None:
-        return outer
-    return np.asarray(outer * np.outer(A, A) if A.ndim == 1 else A @ outer @ A.T)
-
-
-def mean_squared_slopes(step: Step, table: Table, weights: Array) -> Array:
-    """The diagonal of M in the features of X, those of the table's columns if it chooses some."""
-    scale = table.scale if step.place.A is None else step.place.A
-    squares = np.zeros(step.place.Z.shape[1] if scale is None else len(scale))
-    for slope in output_slopes(step, table, weights):
-        wide = through(slope, None if scale is None else scale.T)
-        squares += np.einsum("ij,ij->j", wide, wide)
-    return squares
+    place, rows = step.place, blocks.evenly_spaced(table.shape[0], OUTER_ROWS)
+    found = KernelExpansion(Atoms(place.kernel, place.Z), step.coefficients.B.T, np.zeros(0))
+    return average_outer_product(found, table.block(rows), weights[rows] / weights[rows].sum())
 
 
 def principal_axes(table: Table, rank: int) -> Array:
@@ -174,7 +150,7 @@ def learn_metric(
         if losses[-1] <= min(losses):
             best = (scale, kernel)
         if r < n_rounds:
-            outer = average_outer_product(step, rows, fitted.weights)
+            outer = _outer_product(step, rows, fitted.weights)
             scale = _rescaled(_sharpened(scale, outer), rows, scale)
     return LearnedMetric(*best, np.array(losses))
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from pursuit._typing import Array
+from pursuit.expansion.basis_functions import slopes_in_rows
 from pursuit.geometry.linear_maps import image
 from pursuit.kernels import Kernel
 
@@ -56,6 +57,11 @@ class ProjectedAtoms:
             return lambda X: np.empty((X.shape[0], 0))
         kernel, prepared = self.kernel, self.kernel.prepare(self.centres)
         return lambda X: kernel.evaluate(mapped(X, self.scale), prepared)
+
+    def weighted_gradient(self, X: Array, A: Array) -> Array:
+        """Slopes in the coordinates after the map, brought back through it."""
+        slopes = slopes_in_rows(self.kernel, mapped(X, self.scale), self.centres, A)
+        return mapped(slopes, self.scale if self.scale.ndim == 1 else self.scale.T)
 
     def take(self, indices: Array) -> ProjectedAtoms:
         """Return the atoms at `indices`, in that order."""

@@ -12,7 +12,7 @@ The temperature of the probabilities is fitted on the decision values of the las
 they were *before* the row was learned from.
 
 Blocks. Kernel values of `BLOCK` rows with the points and with each other are computed at once, so
-that a row costs matrix-vector products of size m alone.
+that a row costs operations of size m alone.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ symbol       name in code          shape and meaning
 D                                  m points, the dictionary; the caller keeps them
 K            ``gram``              (m, m)  kernel among them, a constant included where there is
                                    an intercept
-Q            ``inverse``           (m, m)  K^{-1}
+R            ``factor``            (m, m)  upper triangular, R'R = K; Q = K^{-1} is not formed
 mu           ``mean``              (m, T)  posterior mean of f at the points
 Sigma        ``covariance``        (m, m)  posterior covariance there, over the scale of a target
 sigma_n^2    ``noise``             noise variance over that scale; of a row of weight w: over w
@@ -32,17 +32,18 @@ For each row x with target y:
 3. the row becomes a point, with e = y - y^:
    mu <- (mu, y^) + e / s_y^2 (h, s^2),
    Sigma <- ((Sigma, h), (h', s^2)) - (h, s^2)(h, s^2)' / s_y^2,
-   Q <- ((Q, 0), (0, 0)) + (q, -1)(q, -1)' / gamma^2
+   R <- ((R, R^{-T} k), (0, gamma))
 4. unless its part outside the span, gamma^2, is at most ``tol`` k_tt (less the constant): then the
-   new point is left out of mu and Sigma again, and Q stays (approximate linear dependence)
+   new point is left out of mu and Sigma again, and R stays (approximate linear dependence)
 5. where there are more than M points, the one goes whose loss changes f least where it stood:
-   (Q mu)_i^2 / Q_ii^2 is the smallest; Q <- Q_rr - Q_ri Q_ir / Q_ii for the others r
+   (Q mu)_i^2 / Q_ii^2 is the smallest; its column leaves R, which rotations make triangular again
 
 The scale of a target is the mean of e^2 / s_y^2 over the rows, each worth lambda times the next.
 As long as all rows are points, and with lambda = 1, mu is that of Gaussian process regression, that
 is, of kernel ridge regression, exactly.
 
-Cost: O(M^2) a row. Rounding: Q is formed anew from K after every `REFRESH` changes.
+Cost: O(M^2) a row, and M^3 / 3 where a point goes. The papers update Q itself, which costs M^2
+there, but loses all digits where rows resemble each other.
 """
 
 from __future__ import annotations
@@ -51,14 +52,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr_delete
 
 from pursuit._typing import Array
-from pursuit.linalg.factor import cholesky
+from pursuit.linalg.factor import solve_transposed, solve_upper
 
 __all__ = ["Tracker", "fresh"]
 
-# Changes of the dictionary after which Q is formed anew.
-REFRESH = 100
 TINY = float(np.finfo(float).tiny)
 
 
@@ -88,14 +88,12 @@ class Tracker:
         The constant in the kernel.
     mean : ndarray of shape (n_points, n_targets)
         mu.
-    gram, inverse, covariance : ndarray of shape (n_points, n_points)
-        K, Q, Sigma.
+    gram, factor, covariance : ndarray of shape (n_points, n_points)
+        K, R, Sigma.
     errors : ndarray of shape (n_targets,)
         Sum of e^2 / s_y^2, less what was forgotten.
     n_rows : float
         Sum of the weights, less what was forgotten.
-    n_changes : int
-        Changes of the dictionary since Q was formed from K.
 
     Examples
     --------
@@ -115,17 +113,19 @@ class Tracker:
     constant: float
     mean: Array
     gram: Array
-    inverse: Array
+    factor: Array
     covariance: Array
     errors: Array
     n_rows: float = 0.0
-    n_changes: int = 0
 
     @property
     def coefficients(self) -> Array:
         """Q mu: f(x) = k(x)'Q mu, (m, T)."""
-        weights: Array = self.inverse @ self.mean
-        return weights
+        return self.solved(self.mean)
+
+    def solved(self, values: Array) -> Array:
+        """Q times values at the points, (m, ...)."""
+        return solve_upper(self.factor, solve_transposed(self.factor, values))
 
     @property
     def scale(self) -> Array:
@@ -135,7 +135,9 @@ class Tracker:
 
     def variances(self, values: Array, own: Array) -> Array:
         """Posterior variance of f over the scale, from K(X, D) (n, m) and k(x, x) (n,)."""
-        q = values @ self.inverse
+        if not len(self.mean):
+            return own
+        q = self.solved(values.T).T
         found: Array = own - np.einsum("ij,ij->i", q, values - q @ self.covariance)
         return np.maximum(found, 0.0)
 
@@ -162,8 +164,9 @@ class Tracker:
         """
         if self.forgetting < 1.0:
             self._forget()
-        q = self.inverse @ k
-        outside = max(k_tt - float(k @ q), 0.0)  # gamma^2
+        half = solve_transposed(self.factor, k) if len(k) else k  # R^{-T} k
+        q = solve_upper(self.factor, half) if len(k) else k
+        outside = max(k_tt - float(half @ half), 0.0)  # gamma^2
         h = self.covariance @ q
         s2 = outside + float(q @ h)
         s_y2 = s2 + self.noise / weight
@@ -173,7 +176,8 @@ class Tracker:
         self.n_rows += weight
         joined = outside > self.tol * (k_tt - self.constant)
         if joined:
-            self._join(k, k_tt, q, outside)
+            self.gram = bordered(self.gram, k, k_tt)
+            self.factor = np.triu(bordered(self.factor, half, float(np.sqrt(outside))))
             self.covariance = bordered(self.covariance, h, s2)
             self.mean = np.vstack([self.mean, predicted])
             h = np.append(h, s2)
@@ -192,38 +196,20 @@ class Tracker:
         self.mean = np.sqrt(kept) * self.mean
         self.errors, self.n_rows = kept * self.errors, kept * self.n_rows
 
-    def _join(self, k: Array, k_tt: float, q: Array, outside: float) -> None:
-        """The new point in K and Q."""
-        self.gram = bordered(self.gram, k, k_tt)
-        step = np.append(q, -1.0)
-        Q = bordered(self.inverse, np.zeros(len(q)), 0.0)
-        self.inverse = Q + np.outer(step, step / outside)
-        self._changed()
-
     def _least(self) -> int:
         """The point whose loss changes f least where it stands."""
-        changes = self.coefficients / self.inverse.diagonal()[:, None]
+        diagonal = (solve_upper(self.factor, np.eye(len(self.mean))) ** 2).sum(axis=1)  # Q_ii
+        changes = self.coefficients / diagonal[:, None]
         return int((changes**2 / np.maximum(self.scale, TINY)).sum(axis=1).argmin())
 
     def _remove(self, i: int) -> None:
         """Step 5 for point i; the others keep their order."""
         others = np.delete(np.arange(len(self.mean)), i)
-        square, Q = np.ix_(others, others), self.inverse
-        self.inverse = Q[square] - np.outer(Q[others, i], Q[i, others] / Q[i, i])
+        square = np.ix_(others, others)
+        _, R = qr_delete(np.eye(len(self.mean)), self.factor, i, which="col")
+        self.factor = R[:-1] * np.where(R[:-1].diagonal() < 0.0, -1.0, 1.0)[:, None]
         self.gram, self.covariance = self.gram[square], self.covariance[square]
         self.mean = self.mean[others]
-        self._changed()
-
-    def _changed(self) -> None:
-        """Form Q anew from K where it has changed often."""
-        self.n_changes += 1
-        if self.n_changes < REFRESH:
-            return
-        self.n_changes = 0
-        factor = cholesky(self.gram)
-        if len(factor) == len(self.gram):
-            root = np.linalg.inv(factor)
-            self.inverse = root @ root.T
 
 
 def fresh(n_components: int, n_targets: int, **numbers: Any) -> Tracker:
@@ -233,7 +219,7 @@ def fresh(n_components: int, n_targets: int, **numbers: Any) -> Tracker:
         n_components,
         mean=mean,
         gram=empty,
-        inverse=empty,
+        factor=empty,
         covariance=empty,
         errors=errors,
         **numbers,

@@ -21,7 +21,10 @@ R            ``root``                  (1 + m, M)  Sigma = R R' is the covarianc
 
 Prediction. Numbers: the mean f(x) at mu, and the variance
 
-    sigma^2 + phi(x)'Sigma phi(x) = sigma^2 + |R'phi(x)|^2                         (T 21-22).
+    sigma^2 + phi(x)'Sigma phi(x) = sigma^2 + |R'phi(x)|^2                         (T 21-22);
+
+the covariance of targets at several rows is sigma^2 I + (R'phi)'(R'phi), and a draw of them is
+f + (R'phi)'e + sigma n with standard normal e and n.
 
 Classes: 1 / (1 + exp(-f)) at the mode of the weights, as in T; the spread of the weights is left
 out. Of several classes each has a machine against all others, and the probabilities are divided by
@@ -45,6 +48,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import log_expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_integer, check_real
@@ -499,7 +503,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
             )
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predicted targets.
 
         Parameters
@@ -509,6 +513,9 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
         return_std : bool, default False
             Whether to return the standard deviation of a target at each row, too: that of the
             noise and of the weights together.
+        return_cov : bool, default False
+            Whether to return the covariance of the targets at all rows instead, which takes the
+            square of their number.
 
         Returns
         -------
@@ -516,20 +523,68 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
             In the form of the training targets.
         std : ndarray of the same shape
             With ``return_std=True``.
+        cov : ndarray of shape (n_samples, n_samples) or (n_samples, n_samples, n_targets)
+            With ``return_cov=True``; the square of `std` is its diagonal.
+
+        Raises
+        ------
+        ValueError
+            If both are asked for.
         """
+        if return_std and return_cov:
+            raise ValueError("return_std and return_cov do not go together")
         rows = self._validated(X)
         answers = self._answers()
         mean = answers.prediction(self.expansion_(rows))
+        if return_cov:
+            return mean, self._covariances(rows)
         return (mean, answers.decision(self._deviations(rows))) if return_std else mean
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Targets drawn from the posterior: weights and noise.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples_X, n_features)
+            Rows.
+        n_samples : int, default 1
+            How many draws.
+        random_state : int, RandomState or None, default 0
+            What draws.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_targets, n_samples)
+            Each draw is one function at all rows, and noise at each.
+        """
+        check_integer("n_samples", n_samples)
+        rows, rng = self._validated(X), check_random_state(random_state)
+        means, noise = self.expansion_(rows), np.reshape(self.noise_variance_, -1)
+        draws = np.empty((*means.shape, n_samples))
+        for t, spread in enumerate(self._spreads(rows)):
+            weights = rng.standard_normal((spread.shape[1], n_samples))
+            errors = np.sqrt(noise[t]) * rng.standard_normal((len(spread), n_samples))
+            draws[:, t] = means[:, [t]] + spread @ weights + errors
+        return draws[:, 0] if self._one_dimensional else draws
+
+    def _spreads(self, X: Any) -> list[Array]:
+        """Phi'R of each target, (n_rows, M): its square sum is the variance by the weights."""
+        atoms = self.expansion_.atoms
+        values = blocks.evaluate(atoms.functions, X, max(len(atoms), 1))
+        return [values @ root[1:] + root[0] for root in self._roots]
 
     def _deviations(self, X: Any) -> Array:
         """Standard deviation of the noise and of the weights, (n_rows, n_targets) (T 22)."""
         noise = np.reshape(self.noise_variance_, -1)
-        deviations = np.empty((X.shape[0], len(noise)))
-        atoms = self.expansion_.atoms
-        for rows in blocks.row_blocks(X.shape[0], 24.0 * (1 + len(atoms))):
-            values = blocks.evaluate(atoms.functions, X[rows], max(len(atoms), 1))
-            for t, root in enumerate(self._roots):
-                spread = (values @ root[1:] + root[0]) ** 2
-                deviations[rows, t] = np.sqrt(noise[t] + spread.sum(axis=1))
-        return deviations
+        variances = np.empty((X.shape[0], len(noise)))
+        for rows in blocks.row_blocks(X.shape[0], 24.0 * (1 + len(self.expansion_.atoms))):
+            spreads = self._spreads(X[rows])
+            variances[rows] = np.column_stack([(spread**2).sum(axis=1) for spread in spreads])
+        return np.asarray(np.sqrt(noise + variances))
+
+    def _covariances(self, X: Any) -> Array:
+        """sigma^2 I + phi'Sigma phi of all rows, in the form of the targets."""
+        noise = np.reshape(self.noise_variance_, -1)
+        eye = np.eye(X.shape[0])
+        found = [s * eye + V @ V.T for s, V in zip(noise, self._spreads(X), strict=True)]
+        return found[0] if self._one_dimensional else np.stack(found, axis=2)

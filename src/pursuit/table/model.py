@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -120,6 +120,8 @@ class TableModel(BaseEstimator):
         and ?.
     scale : bool, default=True
         Whether to bring features to a common size.
+    class_weight : mapping, "balanced" or None, default=None
+        Weights of the classes by label; ``"balanced"`` gives each the same total weight.
     random_state : int, default=0
         Seed of all random choices.
 
@@ -175,6 +177,7 @@ class TableModel(BaseEstimator):
     drop: Collection[str] = ()
     missing: Collection[str] | None = None
     scale: bool = True
+    class_weight: Mapping[Any, float] | str | None = None
     random_state: int = 0
 
     # --- fitting -------------------------------------------------------------------------------
@@ -305,6 +308,7 @@ class TableModel(BaseEstimator):
             loss=self.loss,
             method=method,
             C=self.C,
+            class_weight=self.class_weight,
         )
 
     def _method(self, selected: str | None) -> Literal["moving", "selected"]:

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_poisson_deviance
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils.class_weight import compute_sample_weight
 
 from pursuit.base.cross_validation import GAMMA_FACTORS
 from pursuit.io.tables import DataError, Matrix, Table, shown
@@ -131,6 +132,7 @@ class Settings:
     float32: bool = False
     method: Literal["moving", "selected"] = "selected"
     C: float | None = None
+    class_weight: Any = None
 
     def as_written(self, model: Any) -> Any:
         """Return a fitted estimator as a file will hold it."""
@@ -151,7 +153,13 @@ class Settings:
 
     @property
     def _moved(self) -> dict[str, Any]:
-        return {"kernel": self.kernel, "loss": self.loss, "random_state": self.seed}
+        own = {"kernel": self.kernel, "loss": self.loss, "random_state": self.seed}
+        return own | self._weights
+
+    @property
+    def _weights(self) -> dict[str, Any]:
+        """The weights of the classes, where there are classes."""
+        return {"class_weight": self.class_weight} if self.task == "classification" else {}
 
     def moved_search(self, n_components: int, splitter: Any) -> Any:
         """Return the estimator that chooses what is not given of gamma and C, not fitted."""
@@ -160,8 +168,14 @@ class Settings:
         return _MOVED_CV[self.task](n_components, scoring=self._score, **options)
 
     def _score(self, model: Any, X: Features, y: NDArray[Any]) -> float:
-        """What cross-validation holds against held-out rows: the error that is shown, negative."""
-        return -yardstick(self.task, model).error(y, model.predict(X))
+        """What cross-validation holds against held-out rows: the error that is shown, negative.
+
+        Weights of classes count for the rows there, too.
+        """
+        if self.class_weight is None:
+            return -yardstick(self.task, model).error(y, model.predict(X))
+        weights = compute_sample_weight(model.class_weight, y)
+        return -float(np.average(y != model.predict(X), weights=weights))
 
     def _shared(self, n_rows: int) -> dict[str, Any]:
         bound = MOST_CANDIDATES if n_rows <= MANY_ROWS else CANDIDATES_OF_MANY
@@ -172,6 +186,7 @@ class Settings:
             "alpha": "auto" if self.alpha is None else self.alpha,
             "n_candidates": most if most < n_rows else None,
             "random_state": self.seed,
+            **self._weights,
         }
         if self.loss != "squared_error":
             shared |= {"selection": "squared_error", "refit_every": REFIT_EVERY}
