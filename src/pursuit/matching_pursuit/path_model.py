@@ -402,7 +402,18 @@ class PathRegressor(IntervalRegressor, ExpansionRegressor, MatchingPursuit):
         self.error_quantiles_ = tables[stage] if stage >= 0 else None
 
     def truncate(self, n_components: int) -> Self:
-        """See `PathModel.truncate`."""
+        """Return a copy with the first vectors, their optimal coefficients and its own intervals.
+
+        Parameters
+        ----------
+        n_components : int
+            Budget of the copy, at least 1 and at most ``n_iter_``.
+
+        Returns
+        -------
+        model : estimator
+            A fitted estimator of the same class; the training data are not needed.
+        """
         model = super().truncate(n_components)
         if model.n_iter_ < self.n_iter_:
             model._store_error_quantiles(model.n_iter_)
