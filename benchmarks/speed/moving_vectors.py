@@ -7,8 +7,7 @@ ours takes as many threads as OMP_NUM_THREADS says, or one a core. Seconds are t
 "processor" those of all threads together, which other work on the machine disturbs less: ratios
 are of these, and with one thread for both. On held-out rows of the training parts (four seeds) 50,
 60, 80 and 120 iterations gave 1.44, 1.43, 1.37 and 1.33 % on USPS, 3.49, 3.44, 3.44 and 3.24 % on
-MNIST, 8.31, 7.99, 7.86 and 7.59 % on letter, before ways were measured by coefficients (equation 4
-of `optimize/variable_projection.py`): the default is 60, and letter has 120 here.
+MNIST, 8.31, 7.99, 7.86 and 7.59 % on letter: the default is 60, and letter has 120 here.
 
 1. USPS: gamma = 1/128, C = 10 for SVC; 134, 117 and 24 vectors.
 2. MNIST, the first 7000 and 10 000 rows, gamma = 1/(2 6.47^2), C = 10 for SVC; 140 and 179 vectors.
