@@ -34,6 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
 
         print(f"pursuit {__version__}")
         return 0
-    from pursuit.cli.app import main as run
-
+    try:
+        from pursuit.cli.app import main as run
+    except KeyboardInterrupt:  # while the packages were loaded
+        print("interrupted: nothing was written", file=sys.stderr)
+        return 130
     return run(arguments)
