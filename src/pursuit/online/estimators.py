@@ -45,7 +45,7 @@ from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.probabilities import fit_temperature
-from pursuit.kernels import Precomputed
+from pursuit.kernels import Precomputed, check_values
 from pursuit.online.tracker import fresh
 
 __all__ = ["OnlineKernelClassifier", "OnlineKernelRegressor"]
@@ -143,11 +143,13 @@ class _Online(ExpansionEstimator, KernelParameters):
         """What the first rows fix: the kernel's numbers and the constant."""
         kernel = self._resolved_kernel(samples)
         if isinstance(kernel, Precomputed):
-            raise ValueError("kernel: rows that come and go need a kernel of rows")
+            raise ValueError("kernel: 'precomputed' has no meaning for rows that come and go")
         self._kernel, self._points = kernel, samples.X[:0].astype(np.float64)
         self._constant = 0.0
         if self.fit_intercept:
-            self._constant = BROAD * max(float(kernel.diagonal(samples.X).mean()), 1e-300)
+            own = kernel.diagonal(samples.X)
+            check_values(kernel, own[:, None])
+            self._constant = BROAD * max(float(own.mean()), 1e-300)
         self._offset = self._first_offset(samples)
         self.tracker_ = fresh(
             int(self.n_components),
@@ -169,6 +171,8 @@ class _Online(ExpansionEstimator, KernelParameters):
         m = pool.shape[0] - X.shape[0]
         values = self._kernel(X, pool) + self._constant
         own = self._kernel.diagonal(X) + self._constant
+        check_values(self._kernel, values)
+        check_values(self._kernel, own[:, None])
         points = np.arange(m)
         for t in range(X.shape[0]):
             k = values[t, points]
