@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 from pursuit.cli import app as cli
-from pursuit.cli import demo
+from pursuit.cli import demo, measures, score
 from pursuit.cli.samples import Example, churn_table
 from pursuit.table.model_selection import Settings
 
@@ -197,6 +197,10 @@ def test_score_in_json_is_the_table(churn):
     shown = run(f"pursuit score c.pursuit churn.csv {asked}").stdout
     assert f"{expected['roc_auc']:.4g}" in shown
     assert re.search(rf"no +{right_no} +{wrong_no}", shown)
+
+
+def test_the_help_names_every_measure():
+    assert score.METRICS.split(", ") == list(measures.MEASURES)
 
 
 def test_measures_of_numbers(churn):

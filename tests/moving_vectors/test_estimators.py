@@ -115,7 +115,9 @@ def test_relevances_are_mean_squared_slopes_of_the_outputs(metric, kernel):
     model = SparseKernelClassifier(5, metric=metric, kernel=kernel, max_iter=3, random_state=0)
     outputs, h = model.fit(wide, Y, weights).decision_function, 1e-6
     slopes = [(outputs(wide + h * e) - outputs(wide - h * e)) / (2 * h) for e in np.eye(5)]
-    shares = np.array([weights @ (slope**2).sum(axis=1) for slope in slopes]) * wide.var(axis=0)
+    centred = wide - np.average(wide, axis=0, weights=weights)
+    shares = np.array([weights @ (slope**2).sum(axis=1) for slope in slopes])
+    shares = shares * np.average(centred**2, axis=0, weights=weights)
     assert_allclose(model.feature_relevances_, shares / shares.sum(), rtol=1e-5, atol=1e-9)
 
 

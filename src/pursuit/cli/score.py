@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pursuit.cli.measures import MEASURES, Answers, confusion, labels_at, measured
 from pursuit.cli.options import (
     EXISTING,
     READ,
@@ -22,6 +21,8 @@ from pursuit.cli.reporting import costs, known, labelled, report, say
 
 __all__ = ["Score"]
 
+# The names in `pursuit.cli.measures`, which is imported when there is something to measure.
+METRICS = "accuracy, balanced_accuracy, f1, roc_auc, log_loss, r2, mae, rmse"
 # Of more classes the table of what was taken for what is not shown.
 MOST_CLASSES = 12
 
@@ -40,7 +41,7 @@ class Score:
     model: Path = argument("Model file that fit wrote.", **EXISTING)
     data: Path = argument("File with the target, - for standard input.", **READ)
     metric: list[str] = option(
-        f"Also measure this; may be given again. One of {', '.join(MEASURES)}.",
+        f"Also measure this; may be given again. One of {METRICS}.",
         metavar="NAME",
         default=[],
     )
@@ -55,6 +56,7 @@ class Score:
 
     def run(self) -> None:
         """Read, predict, compare."""
+        from pursuit.cli.measures import MEASURES, Answers, confusion, labels_at, measured
         from pursuit.cli.streams import read
         from pursuit.table.model import TableModel
         from pursuit.table.model_selection import check_targets, measure
