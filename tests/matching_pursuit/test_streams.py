@@ -15,7 +15,9 @@ from pursuit import (
     load,
     save,
 )
-from pursuit.kernels import scale_gamma
+from pursuit.expansion.intervals import error_quantiles
+from pursuit.greedy import statistics
+from pursuit.kernels import RBF, scale_gamma
 
 P = awkward()
 VECTORS = P.X[:20]
@@ -62,6 +64,22 @@ def test_classes_from_sums_equal_classes_from_rows(options):
     assert_array_equal(found.predict(P.X), expected.predict(P.X))
     # All rows are kept: the temperatures are fitted on the same ones.
     assert_allclose(found.predict_proba(P.X), expected.predict_proba(P.X), atol=1e-5)
+
+
+def test_errors_at_kept_rows_are_those_of_fits_without_them(monkeypatch):
+    monkeypatch.setattr(statistics, "SKETCH_ROWS", 20)
+    y = P.Y[:, 0]
+    sums = KernelStatistics(VECTORS, gamma=0.3).update(P.X, y)
+    model = KernelMatchingPursuitRegressor(5).fit_statistics(sums)
+    design = np.hstack([np.ones((60, 1)), RBF(0.3)(P.X, model.support_vectors_)])
+    errors = []
+    for x, target in zip(sums.sketch_.X, sums.sketch_.Y[:, 0], strict=True):
+        i = np.flatnonzero((x == P.X).all(axis=1) & (y == target))[0]
+        others = np.delete(np.arange(60), i)
+        errors.append(abs(y[i] - design[i] @ np.linalg.lstsq(design[others], y[others])[0]))
+    assert len(errors) == 20
+    expected = error_quantiles(np.array(errors)[:, None], np.ones(20), np.ones(20))
+    assert_allclose(model.error_quantiles_, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("order", [range(7), [0, 5, 3, 6, 1, 4, 2]])
