@@ -18,11 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from pursuit._typing import Array
 from pursuit._validation import (
     Samples,
+    announced_classes,
     check_choice,
     check_integer,
     check_several_classes,
     check_weights,
     class_codes,
+    class_numbers,
     class_weights,
     read_data,
     signed_targets,
@@ -305,6 +307,24 @@ class ExpansionClassifier(ProbabilisticClassifier, ExpansionEstimator):
         scales = self._class_weights[codes]
         return Samples(X, Y, weights * scales, scales)
 
+    def _read_announced(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, first: bool
+    ) -> Samples:
+        """As `_read`, of rows of a stream, whose first call announces all classes."""
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs all rows; for partial_fit give the weights as a "
+                "mapping, or sample_weight"
+            )
+        X, y = read_data(self, X, y, reset=first, accept_sparse="csr")
+        check_classification_targets(y)
+        labels = announced_classes(classes, getattr(self, "classes_", None))
+        codes = class_numbers(y, labels)
+        weights = check_weights(sample_weight, X.shape[0])
+        self._class_weights = class_weights(self.class_weight, labels, codes, weights)
+        self.classes_, scales = labels, self._class_weights[codes]
+        return Samples(X, signed_targets(codes, len(labels)), weights * scales, scales)
+
     def _seen(self, samples: Samples) -> Array:
         """Targets as the user gave them: labels."""
         labels: Array = self.classes_[class_codes(samples.Y)]
@@ -368,11 +388,14 @@ class ExpansionRegressor(ExpansionEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
-        """Checked rows, targets as a table, weights."""
-        X, y = read_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True)
+    def _read(self, X: Any, y: Any, sample_weight: Any, *, first: bool = True) -> Samples:
+        """Checked rows, targets as a table, weights; of a stream the `first` ones or later ones."""
+        X, y = read_data(
+            self, X, y, reset=first, accept_sparse="csr", multi_output=True, y_numeric=True
+        )
         weights = check_weights(sample_weight, X.shape[0])
-        self._one_dimensional = y.ndim == 1
+        if first:
+            self._one_dimensional = y.ndim == 1
         return Samples(X, np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1), weights)
 
     def predict(self, X: Any) -> Array:

@@ -21,26 +21,19 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from pursuit._typing import Array
 from pursuit._validation import (
     Samples,
-    announced_classes,
-    check_weights,
-    class_numbers,
-    class_weights,
-    read_data,
-    signed_targets,
 )
 from pursuit._warnings import warn
-from pursuit.dictionary import DEFAULT_CANDIDATES, Dictionary, n_candidate_rows
+from pursuit.dictionary import CANDIDATES_A_VECTOR, DEFAULT_CANDIDATES, Dictionary, n_candidate_rows
 from pursuit.greedy.squared_error import SquaredErrorPursuit
 from pursuit.greedy.statistics import KernelStatistics
 from pursuit.greedy.stopping import Stopping, choose_prefix, warn_short
 from pursuit.kernels import is_precomputed
 from pursuit.losses import LOSSES
-from pursuit.matching_pursuit.path_model import MatchingPursuit
+from pursuit.matching_pursuit.path_model import MatchingPursuit, PathClassifier, PathRegressor
 
 __all__ = ["StatisticsClassifier", "StatisticsRegressor"]
 
@@ -136,7 +129,7 @@ class FitsStatistics(MatchingPursuit):
         rows = np.flatnonzero(samples.weights > 0)
         few = self.n_candidates
         if few is None:
-            few = max(DEFAULT_CANDIDATES, 5 * budget)
+            few = max(DEFAULT_CANDIDATES, CANDIDATES_A_VECTOR * budget)
         number = n_candidate_rows(few, len(rows), budget)
         self._candidate_rows = self._drawn(samples, rows, number)
         kernel: Any = self._kernel(samples, self.gamma)
@@ -164,7 +157,7 @@ class FitsStatistics(MatchingPursuit):
         return goes_on
 
 
-class StatisticsClassifier(FitsStatistics):
+class StatisticsClassifier(FitsStatistics, PathClassifier):
     """`partial_fit` of classes."""
 
     @where_sums_suffice
@@ -198,29 +191,11 @@ class StatisticsClassifier(FitsStatistics):
             If a parameter asks for more than sums over rows can tell.
         """
         first = not self._goes_on()
-        X, y = read_data(self, X, y, reset=first, accept_sparse="csr")
-        check_classification_targets(y)
-        labels = announced_classes(classes, getattr(self, "classes_", None))
-        codes = class_numbers(y, labels)
-        weights = check_weights(sample_weight, X.shape[0])
-        scales = self._scales(labels, codes, weights)
-        samples = Samples(X, signed_targets(codes, len(labels)), weights * scales, scales)
-        return self._continue(samples, classes=labels, one_dimensional=True)
-
-    def _scales(self, labels: Array, codes: Array, weights: Array) -> Array:
-        """The weight of each row's class."""
-        given: Any = getattr(self, "class_weight", None)
-        if isinstance(given, str):
-            raise ValueError(
-                "class_weight='balanced' needs all rows; for partial_fit give the weights as a "
-                "mapping, or sample_weight"
-            )
-        self._class_weights = class_weights(given, labels, codes, weights)
-        scales: Array = self._class_weights[codes]
-        return scales
+        samples = self._read_announced(X, y, classes, sample_weight, first=first)
+        return self._continue(samples, classes=self.classes_, one_dimensional=True)
 
 
-class StatisticsRegressor(FitsStatistics):
+class StatisticsRegressor(FitsStatistics, PathRegressor):
     """`partial_fit` of numbers."""
 
     @where_sums_suffice
@@ -251,10 +226,5 @@ class StatisticsRegressor(FitsStatistics):
             If a parameter asks for more than sums over rows can tell.
         """
         first = not self._goes_on()
-        X, y = read_data(
-            self, X, y, reset=first, accept_sparse="csr", multi_output=True, y_numeric=True
-        )
-        weights = check_weights(sample_weight, X.shape[0])
-        Y = np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1)
-        samples = Samples(X, Y, weights)
-        return self._continue(samples, classes=None, one_dimensional=np.ndim(y) == 1)
+        samples = self._read(X, y, sample_weight, first=first)
+        return self._continue(samples, classes=None, one_dimensional=self._one_dimensional)

@@ -23,21 +23,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from pursuit._typing import Array
 from pursuit._validation import (
     Samples,
-    announced_classes,
     check_choice,
     check_integer,
     check_real,
-    check_weights,
     class_codes,
-    class_numbers,
-    class_weights,
-    read_data,
-    signed_targets,
 )
 from pursuit.base.docstrings import with_entries
 from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
@@ -295,18 +288,11 @@ class OnlineKernelRegressor(RegressorMixin, _Online, ExpansionRegressor):
         """
         self._check_parameters()
         first = not hasattr(self, "tracker_")
-        X, y = read_data(
-            self, X, y, reset=first, accept_sparse="csr", multi_output=True, y_numeric=True
-        )
-        Y = np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1)
-        weights = check_weights(sample_weight, X.shape[0])
-        if first:
-            self._one_dimensional = y.ndim == 1
-        elif Y.shape[1] != self.tracker_.mean.shape[1]:
-            raise ValueError(
-                f"y has {Y.shape[1]} targets, but had {self.tracker_.mean.shape[1]} before"
-            )
-        return self._learn(Samples(X, Y, weights))
+        samples = self._read(X, y, sample_weight, first=first)
+        before = samples.Y.shape[1] if first else self.tracker_.mean.shape[1]
+        if samples.Y.shape[1] != before:
+            raise ValueError(f"y has {samples.Y.shape[1]} targets, but had {before} before")
+        return self._learn(samples)
 
     def _first_offset(self, samples: Samples) -> Array:
         """The mean of the first rows."""
@@ -451,14 +437,7 @@ class OnlineKernelClassifier(ClassifierMixin, _Online, ExpansionClassifier):
         """
         self._check_parameters()
         first = not hasattr(self, "tracker_")
-        X, y = read_data(self, X, y, reset=first, accept_sparse="csr")
-        check_classification_targets(y)
-        labels = announced_classes(classes, None if first else self.classes_)
-        codes = class_numbers(y, labels)
-        weights = check_weights(sample_weight, X.shape[0])
-        scales = class_weights(self.class_weight, labels, codes, weights)[codes]
-        self.classes_ = labels
-        samples = Samples(X, signed_targets(codes, len(labels)), weights * scales, scales)
+        samples = self._read_announced(X, y, classes, sample_weight, first=first)
         return self._start(samples) if first else self._learn(samples)
 
     def _check_parameters(self) -> None:
