@@ -24,6 +24,7 @@ from pursuit import (
     GreedyNystroem,
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitRegressor,
+    KernelStatistics,
     SparseKernelPCA,
     load,
     save,
@@ -366,3 +367,21 @@ def test_an_indefinite_kernel_is_an_error(selection):
     model = GreedyNystroem("sigmoid", gamma=4.0, coef0=0.0, n_components=6, selection=selection)
     with pytest.raises(ValueError, match=r"kernel: Sigmoid.*not positive semidefinite.* -\d"):
         model.fit(X, y)
+
+
+def test_landmarks_from_sums_are_those_from_the_rows(rng):
+    X = rng.standard_normal((120, 3))
+    y = np.sin(X[:, 0]) + X[:, 1] ** 2
+    options = {"gamma": 0.3, "n_components": 8, "selection": "supervised"}
+    rows = GreedyNystroem(**options).fit(X, y)
+    total = KernelStatistics(X, gamma=0.3).update(X[:50], y[:50]).update(X[50:], y[50:])
+    sums = GreedyNystroem(**options).fit_statistics(total)
+    assert_array_equal(sums.components_, rows.components_)
+    assert_allclose(sums.transform(X), rows.transform(X), atol=1e-9)
+    assert not hasattr(sums, "support_")
+    for changed, message in (
+        ({"selection": "rayleigh"}, "selection='supervised' alone"),
+        ({"n_candidates": 5}, "n_candidates has no meaning"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            GreedyNystroem(**options | changed).fit_statistics(total)

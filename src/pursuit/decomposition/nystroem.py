@@ -48,6 +48,9 @@ from pursuit.decomposition._landmarks import (
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.greedy.deflation import Deflation, choose, listed_rule, selection_rule
 from pursuit.greedy.make_pursuit import Method, make_pursuit
+from pursuit.greedy.multi_output import MultiOutputPursuit
+from pursuit.greedy.squared_error import SquaredErrorPursuit
+from pursuit.greedy.statistics import KernelStatistics, require_rows
 from pursuit.kernels import Precomputed
 from pursuit.linalg import blocks
 
@@ -207,6 +210,44 @@ class GreedyNystroem(LandmarkTransformer):
             self._normalise(points, picks)
         return self
 
+    def fit_statistics(self, statistics: KernelStatistics) -> Self:
+        """Choose landmarks by sums over rows and targets, among the vectors of the sums.
+
+        Parameters
+        ----------
+        statistics : KernelStatistics
+            Sums of the rows. The kernel and the vectors are theirs, and it stays as it is.
+
+        Returns
+        -------
+        self : GreedyNystroem
+            Fitted; the landmarks have no ``component_indices_``.
+
+        Raises
+        ------
+        ValueError
+            If `selection` is not ``"supervised"``, or the statistics hold no rows.
+        """
+        self._check_parameters()
+        if not self._supervised:
+            raise ValueError("sums over rows tell landmarks for selection='supervised' alone")
+        if self.n_candidates is not None:
+            raise ValueError("n_candidates has no meaning with statistics, which have vectors")
+        require_rows(statistics)
+        self.n_features_in_ = statistics.n_features_in_
+        if hasattr(statistics, "feature_names_in_"):
+            self.feature_names_in_ = statistics.feature_names_in_
+        with blocks.at_most_threads(self.n_jobs):
+            search = SquaredErrorPursuit(statistics.equations(), "prefit", [self.n_components])
+            Z = statistics.dictionary.atoms.centres
+            places = np.arange(Z.shape[0])
+            points = LandmarkProblem(statistics.kernel_, Z, np.ones(len(places)), places)
+            picks = self._completed(points, _grown(search, self.n_components))
+            self._warn_short(len(picks))
+            self._normalise(points, picks)
+        del self.support_  # places among the vectors, not rows of the caller's
+        return self
+
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""
         self._check_selection()
@@ -253,9 +294,7 @@ class GreedyNystroem(LandmarkTransformer):
         )
         dictionary = training_rows(kernel, X, candidates)
         search = make_pursuit(dictionary, Samples(X, Y, weights), [self.n_components], Method())
-        search.extend(self.n_components)
-        picks = candidates[np.array(search.pursuits[0].pivots, dtype=int)]
-        return self._completed(points, picks)
+        return self._completed(points, candidates[_grown(search, self.n_components)])
 
     def _completed(self, points: LandmarkProblem, picks: Array) -> Array:
         """The independent picks, and where these are too few the rows furthest from their span."""
@@ -301,3 +340,9 @@ class GreedyNystroem(LandmarkTransformer):
         X = self._validated(X)
         with blocks.at_most_threads(self.n_jobs):
             return self.expansion_(X)
+
+
+def _grown(search: MultiOutputPursuit, n_steps: int) -> Array:
+    """The atoms that a pursuit with one basis chooses."""
+    search.extend(n_steps)
+    return np.array(search.pursuits[0].pivots, dtype=int)

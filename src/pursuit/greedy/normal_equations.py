@@ -89,8 +89,19 @@ class Moments:
         """Return moments whose Gram matrix may be overwritten."""
         return replace(self, gram=None if self.gram is None else self.gram.copy())
 
+    def take(self, atoms: Array) -> Moments:
+        """Moments of some of the atoms."""
+        return replace(
+            self,
+            origin=Origin(self.origin.atoms[atoms], self.origin.targets),
+            gram=None if self.gram is None else self.gram[np.ix_(atoms, atoms)],
+            diagonal=self.diagonal[atoms],
+            atom_sum=self.atom_sum[atoms],
+            cross=self.cross[:, atoms],
+        )
+
     def without(self, other: Moments) -> Moments:
-        """Moments of the rows that are not in `other` (same origin)."""
+        """Moments of the rows that are not in `other`, which are among these (same origin)."""
         gram = None
         if self.gram is not None and other.gram is not None:
             gram = self.gram - other.gram

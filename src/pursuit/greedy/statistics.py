@@ -64,7 +64,7 @@ from pursuit.greedy.normal_equations import (
 from pursuit.kernels import Precomputed, resolve_kernel
 from pursuit.linalg import blocks
 
-__all__ = ["KernelStatistics", "RowSketch", "hashes"]
+__all__ = ["KernelStatistics", "RowSketch", "equations_of", "hashes", "require_rows"]
 
 # As many rows as a temperature is fitted on.
 SKETCH_ROWS = 1_000
@@ -324,11 +324,7 @@ class KernelStatistics(KernelParameters):
             To be solved for any of the kernel functions.
         """
         check_is_fitted(self, "moments_")
-        moments = self.moments_
-        if not fit_intercept:
-            zero = Origin(np.zeros_like(moments.atom_sum), np.zeros_like(moments.target_sum))
-            moments = moments.about(zero)
-        return centred_equations(moments.copy(), alpha=alpha, centred=fit_intercept)
+        return equations_of(self.moments_, fit_intercept=fit_intercept, alpha=alpha)
 
     @property
     def dictionary(self) -> Dictionary:
@@ -404,6 +400,33 @@ class KernelStatistics(KernelParameters):
             raise ValueError("vectors: statistics of different vectors cannot be merged")
         if np.asarray(self.classes_).tolist() != np.asarray(other.classes_).tolist():
             raise ValueError("classes: statistics of different classes cannot be merged")
+
+
+def equations_of(
+    moments: Moments, *, fit_intercept: bool = True, alpha: float = 0.0
+) -> NormalEquations:
+    """The normal equations of sums over rows, which stay as they are."""
+    if not fit_intercept:
+        zero = Origin(np.zeros_like(moments.atom_sum), np.zeros_like(moments.target_sum))
+        moments = moments.about(zero)
+    return centred_equations(moments.copy(), alpha=alpha, centred=fit_intercept)
+
+
+def require_rows(statistics: Any, *, classes: bool | None = None) -> None:
+    """Raise unless these are sums over some rows, of labels or of numbers if that matters.
+
+    Raises
+    ------
+    ValueError
+        If they hold no rows, or targets of the other kind.
+    """
+    if not isinstance(statistics, KernelStatistics):
+        raise ValueError(f"statistics must be KernelStatistics, got {type(statistics).__name__}")
+    if not getattr(statistics, "n_samples_", 0):
+        raise ValueError("statistics holds no rows: call its update first")
+    if classes is not None and classes != (statistics.classes_ is not None):
+        kind = "labels: give it classes" if classes else "numbers, without classes"
+        raise ValueError(f"statistics must be of {kind}")
 
 
 def equal_tables(left: Any, right: Any) -> bool:

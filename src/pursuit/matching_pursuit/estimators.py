@@ -59,7 +59,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from pursuit import _validation
 from pursuit._typing import Array
 from pursuit._validation import Samples
-from pursuit.base.cross_validation import CrossValidated, Split, gamma_grid, resolve_scorer
+from pursuit.base.cross_validation import Split, gamma_grid, resolve_scorer
 from pursuit.base.docstrings import with_shared_sections
 from pursuit.base.parameters import constructor
 from pursuit.dictionary import CANDIDATES_A_VECTOR, Dictionary, n_candidate_rows
@@ -70,6 +70,7 @@ from pursuit.greedy.path_losses import bound_path, held_out_losses, leave_one_ou
 from pursuit.greedy.stopping import Fit, Stopping, choose_prefix
 from pursuit.losses import Loss
 from pursuit.matching_pursuit.cross_validation import fold_losses, hold_out
+from pursuit.matching_pursuit.fold_statistics import StatisticsCV
 from pursuit.matching_pursuit.path_model import MatchingPursuit, PathClassifier, PathRegressor
 from pursuit.matching_pursuit.streams import StatisticsClassifier, StatisticsRegressor
 
@@ -258,7 +259,7 @@ class _EarlyStopping(MatchingPursuit):
 
 
 @constructor
-class _CrossValidation(CrossValidated, MatchingPursuit):
+class _CrossValidation(StatisticsCV):
     """`fit` by cross-validation: K-fold paths over gamma, then a fit on all samples."""
 
     gammas: Any = None

@@ -28,14 +28,15 @@ from pursuit._validation import (
 )
 from pursuit._warnings import warn
 from pursuit.dictionary import CANDIDATES_A_VECTOR, DEFAULT_CANDIDATES, Dictionary, n_candidate_rows
+from pursuit.greedy.normal_equations import Moments
 from pursuit.greedy.squared_error import SquaredErrorPursuit
-from pursuit.greedy.statistics import KernelStatistics
+from pursuit.greedy.statistics import KernelStatistics, equations_of, require_rows
 from pursuit.greedy.stopping import Stopping, choose_prefix, warn_short
 from pursuit.kernels import is_precomputed
 from pursuit.losses import LOSSES
 from pursuit.matching_pursuit.path_model import MatchingPursuit, PathClassifier, PathRegressor
 
-__all__ = ["StatisticsClassifier", "StatisticsRegressor"]
+__all__ = ["FitsSums", "StatisticsClassifier", "StatisticsRegressor"]
 
 
 def more_than_sums(model: Any) -> str:
@@ -44,7 +45,7 @@ def more_than_sums(model: Any) -> str:
     if not squared or model.refit_every != 1:
         return "sums over rows suffice for loss='squared_error' with refit_every=1 only"
     for name, needed in (("early_stopping", False), ("dictionary", None)):
-        if getattr(model, name) is not needed:
+        if getattr(model, name, needed) is not needed:
             return f"{name} must be {needed} where sums over rows are fitted"
     return "route='direct' has no meaning for sums over rows" if model.route == "direct" else ""
 
@@ -59,11 +60,57 @@ def sums_suffice(model: Any) -> bool:
 where_sums_suffice: Callable[[Any], Any] = available_if(sums_suffice)
 
 
-class FitsStatistics(MatchingPursuit):
+class FitsSums(MatchingPursuit):
+    """From sums to a fitted model."""
+
+    def _check_sums(self, *given: KernelStatistics) -> None:
+        """Raise if a parameter asks for more than sums can tell, or sums are of other targets."""
+        self._check_sums_suffice()
+        if self.n_candidates is not None:
+            raise ValueError("n_candidates has no meaning with statistics, which have vectors")
+        if getattr(self, "class_weight", None) is not None:
+            raise ValueError("class_weight: give sample_weight to the statistics instead")
+        for statistics in given:
+            require_rows(statistics, classes=is_classifier(self))
+
+    def _check_sums_suffice(self) -> None:
+        """Raise if a parameter asks for more than sums can tell."""
+        self._check_parameters()
+        if reason := more_than_sums(self):
+            raise ValueError(reason)
+
+    def _take_names(self, statistics: KernelStatistics) -> None:
+        """What the rows of the statistics were."""
+        for name in ("n_features_in_", "feature_names_in_", "classes_", "_one_dimensional"):
+            if getattr(statistics, name, None) is not None:
+                setattr(self, name, getattr(statistics, name))
+
+    def _sums_pursuit(self, moments: Moments, budgets: list[int]) -> SquaredErrorPursuit:
+        """The pursuit on sums, not yet grown."""
+        ridge = self._ridge(LOSSES["squared_error"])
+        equations = equations_of(moments, fit_intercept=self.fit_intercept, alpha=ridge)
+        return SquaredErrorPursuit(equations, self.fitting, budgets)
+
+    def _fit_sums(
+        self,
+        statistics: KernelStatistics,
+        dictionary: Dictionary,
+        budgets: list[int] | None = None,
+    ) -> Self:
+        """The path, and all fitted attributes."""
+        loss, moments = LOSSES["squared_error"], statistics.moments_
+        self._take_names(statistics)
+        budgets = budgets or self._budgets(len(moments.target_sum))
+        pursuit = self._sums_pursuit(moments, budgets)
+        fit = choose_prefix(pursuit, dictionary.atoms, Stopping(tol=getattr(self, "tol", 0.0)))
+        warn_short(fit, sum(budgets))
+        kept, method = statistics.sketch_.samples, self._method(loss)
+        return self._store_path(fit, dictionary, kept, method, loss, total=moments.weight)
+
+
+class FitsStatistics(FitsSums):
     """`fit_statistics`, and what `partial_fit` of both kinds shares."""
 
-    early_stopping: bool | str
-    tol: float
     statistics_: KernelStatistics
 
     def fit_statistics(self, statistics: KernelStatistics) -> Self:
@@ -86,40 +133,10 @@ class FitsStatistics(MatchingPursuit):
             re-fits at each step, early stopping, a dictionary, class weights), or the statistics
             are of the other kind of targets.
         """
-        self._check_sums_suffice()
-        if self.n_candidates is not None:
-            raise ValueError("n_candidates has no meaning with statistics, which have vectors")
-        if getattr(self, "class_weight", None) is not None:
-            raise ValueError("class_weight: give sample_weight to the statistics instead")
-        if not getattr(statistics, "n_samples_", 0):
-            raise ValueError("statistics holds no rows: call its update first")
-        if is_classifier(self) != (statistics.classes_ is not None):
-            kind = "labels: give it classes" if is_classifier(self) else "numbers, without classes"
-            raise ValueError(f"statistics must be of {kind}")
+        self._check_sums(statistics)
         if hasattr(self, "statistics_"):
             del self.statistics_
         return self._fit_sums(statistics, statistics.dictionary)
-
-    def _check_sums_suffice(self) -> None:
-        """Raise if a parameter asks for more than sums can tell."""
-        self._check_parameters()
-        if reason := more_than_sums(self):
-            raise ValueError(reason)
-
-    def _fit_sums(self, statistics: KernelStatistics, dictionary: Dictionary) -> Self:
-        """The path, and all fitted attributes."""
-        loss = LOSSES["squared_error"]
-        method = self._method(loss)
-        for name in ("n_features_in_", "feature_names_in_", "classes_", "_one_dimensional"):
-            if getattr(statistics, name, None) is not None:
-                setattr(self, name, getattr(statistics, name))
-        equations = statistics.equations(fit_intercept=self.fit_intercept, alpha=method.alpha)
-        budgets = self._budgets(len(equations.target_sq_norm))
-        pursuit = SquaredErrorPursuit(equations, self.fitting, budgets)
-        fit = choose_prefix(pursuit, dictionary.atoms, Stopping(tol=self.tol))
-        warn_short(fit, sum(budgets))
-        kept = statistics.sketch_.samples
-        return self._store_path(fit, dictionary, kept, method, loss, total=equations.weight)
 
     def _start(self, samples: Samples, classes: Array | None) -> KernelStatistics:
         """Empty sums: the first rows fix the kernel and the candidates."""

@@ -21,7 +21,7 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real, class_codes
 from pursuit._warnings import warn
 from pursuit.base.docstrings import with_entries
-from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator
+from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.intervals import IntervalRegressor
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.expansion import KernelExpansion
@@ -51,6 +51,7 @@ from pursuit.moving_vectors.few_bytes import (
 from pursuit.moving_vectors.leave_one_out import outputs_without
 from pursuit.moving_vectors.metric import learn_metric, principal_axes
 from pursuit.moving_vectors.projected import mapped
+from pursuit.moving_vectors.refit import RefitsCoefficients
 from pursuit.moving_vectors.setting import Setting, setting_of
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import (
@@ -83,7 +84,7 @@ RELEVANCE_ROWS = 2000
 
 
 @constructor
-class MovingVectors(KernelParameters, ExpansionEstimator):
+class MovingVectors(KernelParameters, RefitsCoefficients):
     """What the classifier and the regressor share: the parameters and the fit."""
 
     _entries: ClassVar[dict[str, str]] = ENTRIES
@@ -549,8 +550,13 @@ class SparseKernelClassifier(ClassifierMixin, ExpansionClassifier, MovingVectors
             self.temperature_ = 1.0 / own
             return
         few = samples.take(blocks.evenly_spaced(samples.X.shape[0], TEMPERATURE_ROWS))
-        values = self.expansion_(few.X) if fresh else left_out_outputs(self.expansion_, few)
-        self.temperature_ = fit_temperature(values, class_codes(few.Y), few.weights)
+        self._judge(
+            few, self.expansion_(few.X) if fresh else left_out_outputs(self.expansion_, few)
+        )
+
+    def _judge(self, rows: Samples, outputs: Array) -> None:
+        """The temperature."""
+        self.temperature_ = fit_temperature(outputs, class_codes(rows.Y), rows.weights)
 
     def _held_rows(self, samples: Samples, rng: Any) -> Array:
         """A random part of the rows of each class."""
@@ -653,5 +659,9 @@ class SparseKernelRegressor(RegressorMixin, IntervalRegressor, MovingVectors):
         few, outputs = outputs_without(
             self.expansion_, samples, self.loss_, self.C, held_out, moved=held_out is None
         )
-        errors = np.abs(few.Y - self.loss_.mean(outputs))
-        self.error_quantiles_ = error_quantiles(errors, few.weights, few.one_copy)
+        self._judge(few, outputs)
+
+    def _judge(self, rows: Samples, outputs: Array) -> None:
+        """The quantiles of the errors."""
+        errors = np.abs(rows.Y - self.loss_.mean(outputs))
+        self.error_quantiles_ = error_quantiles(errors, rows.weights, rows.one_copy)
