@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pursuit import bounds, dictionary, displays, export, kernels, losses, model_file
+    from pursuit.base.callbacks import interruptible
+    from pursuit.callbacks import Checkpoint, TargetScore, TimeBudget
     from pursuit.convex_network.convex_network import ConvexNetworkClassifier
     from pursuit.decomposition.kernel_cca import SparseKernelCCA
     from pursuit.decomposition.kernel_pca import SparseKernelPCA
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundDisplay",
+    "Checkpoint",
     "CompressedClassifier",
     "CompressedOutlierDetector",
     "CompressedRegressor",
@@ -111,6 +114,8 @@ __all__ = [
     "SparseOneClass",
     "SupportDisplay",
     "TableModel",
+    "TargetScore",
+    "TimeBudget",
     "VectorImageDisplay",
     "bounds",
     "compress",
@@ -118,6 +123,7 @@ __all__ = [
     "displays",
     "export",
     "frontier",
+    "interruptible",
     "kernels",
     "load",
     "losses",
@@ -128,6 +134,8 @@ __all__ = [
 
 # The module that each public name comes from.
 _HOMES = {
+    "base.callbacks": ("interruptible",),
+    "callbacks": ("Checkpoint", "TargetScore", "TimeBudget"),
     "convex_network.convex_network": ("ConvexNetworkClassifier",),
     "decomposition.kernel_cca": ("SparseKernelCCA",),
     "decomposition.kernel_pca": ("SparseKernelPCA",),

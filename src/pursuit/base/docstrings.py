@@ -116,6 +116,11 @@ error_tolerance : float, default=None
 validation_fraction : float, default=0.1
     Fraction of the rows held out for ``early_stopping=True`` where ``fit`` is given none;
     drawn by class for a classifier. These rows are not trained on.""",
+    "warm_start": """
+warm_start : bool, default=False
+    Whether a further ``fit`` to the same rows with the same parameters and a larger
+    `n_components` goes on from the last one, whose Gram matrix is kept for it. The model equals
+    that of a fit from the beginning; if anything else has changed, the fit is one.""",
     "n_iter_no_change": """
 n_iter_no_change : int, default=None
     With early stopping, look no further than this many steps after the best. None: look at
@@ -174,7 +179,8 @@ n_iter_ : int
     Number of steps of the model: what ``staged_predict`` yields and ``truncate`` accepts.
 stop_reason_ : str
     ``"n_components"`` (budget used up), ``"tol"``, ``"early_stopping"``, ``"rank"`` (no other
-    candidate is independent), ``"zero_residual"`` (targets explained) or ``"no_gain"``.
+    candidate is independent), ``"zero_residual"`` (targets explained), ``"no_gain"``,
+    ``"callback"`` or ``"interrupt"``.
 train_loss_path_ : ndarray of shape (n_iter_,)
     Weighted mean loss (classes are targets +1 and -1), averaged over the outputs unless the loss
     couples them, after 1, 2, ... steps.

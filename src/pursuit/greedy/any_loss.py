@@ -163,6 +163,24 @@ class GradientPursuit:
             return None
         return np.empty((n_rows, budget), order="F")
 
+    @property
+    def on_schedule(self) -> bool:
+        """Whether the last re-fit came because of ``refit_every`` and not because of the end."""
+        return not self.refits or self.refits[-1] % self.rule.refit_every == 0
+
+    def enlarge(self, budget: int) -> None:
+        """Make room for more functions."""
+        n, self.budget = len(self.pivots), budget
+        if self.basic:
+            return
+        factor, matrix = self.factor[:n, :n], self.matrix
+        self.factor = np.zeros((budget, budget))
+        self.factor[:n, :n] = factor
+        if matrix is not None:
+            self.matrix = self._room(len(matrix), budget)
+        if matrix is not None and self.matrix is not None:
+            self.matrix[:, :n] = matrix[:, :n]
+
     def _start(self) -> None:
         """Step 1: the best constant, or the mean of the targets."""
         _, Y, weights, _ = self.samples
@@ -198,11 +216,16 @@ class GradientPursuit:
         """Take up to `n_steps` more steps; return why it ended early, or None."""
         following = self.rule.selection == "loss"
         reason = self._follow(n_steps) if following else self._copy(n_steps)
+        if reason:
+            self.finish()
+        return reason
+
+    def finish(self) -> None:
+        """Step c for the last function, where that was not one."""
         fresh = self.refits[-1:] == [len(self.pivots)]
-        if reason and self.pivots and not self.basic and not fresh:
+        if self.pivots and not self.basic and not fresh:
             self._refit()
             self.losses[-1] = self.current
-        return reason
 
     def _follow(self, n_steps: int) -> str | None:
         """Step 2 with the functions that the loss asks for."""
@@ -396,6 +419,21 @@ class GradientPursuits(MultiOutputPursuit):
             )
             self.bases.append(GradientPursuit(selector, values, equations, rule, t, budget))
         self.pursuits.extend(self.bases)
+
+    def can_grow(self, budgets: list[int]) -> bool:
+        """Not where the last re-fit came because the path ended."""
+        return super().can_grow(budgets) and all(basis.on_schedule for basis in self.bases)
+
+    def set_budgets(self, budgets: list[int]) -> None:
+        """Make room for more steps."""
+        super().set_budgets(budgets)
+        for basis, budget in zip(self.bases, budgets, strict=True):
+            basis.enlarge(budget)
+
+    def _finish(self) -> None:
+        """A path that was stopped ends with a re-fit, as one of its own accord does."""
+        for basis in self.bases:
+            basis.finish()
 
     @property
     def start(self) -> Array:

@@ -7,11 +7,11 @@ the first n steps of the model are what a budget of n would have given.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit.expansion.path import BasisPath, CoefficientPath, RefittedPath, without_void_end
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.linalg import blocks
@@ -61,11 +61,50 @@ class MultiOutputPursuit:
         self.outputs = together if len(budgets) == 1 else list(np.arange(n_outputs)[:, None])
         self.order = round_robin(budgets)
         self.reasons: list[str | None] = [None] * len(budgets)
+        self.stopped: str | None = None
+        self.asked = 0
         self.pursuits: list[Basis] = []
         self.shareable = shareable
 
-    def extend(self, n_steps: int) -> None:
-        """Grow the model to `n_steps` steps in all, as far as its bases can."""
+    def extend(self, n_steps: int, watch: Watch[Self] | None = None) -> None:
+        """Grow the model to `n_steps` steps in all, as far as its bases can.
+
+        With a `watch` the bases take their turns one by one, and it looks at the model after each.
+        """
+        if watch is None:
+            self._grow(n_steps)
+            return
+        for n in range(self.asked + 1, n_steps + 1):
+            before = self.n_taken
+            self._grow(n)
+            if self.n_taken > before:
+                self.stopped = watch(self)
+            if self.stopped or all(self.reasons):
+                break
+        if self.stopped:
+            self._finish()
+
+    def can_grow(self, budgets: list[int]) -> bool:
+        """Whether a path of such budgets begins with the steps taken so far."""
+        if len(budgets) != len(self.pursuits):
+            return False
+        return all(len(p.pivots) <= n for p, n in zip(self.pursuits, budgets, strict=True))
+
+    def set_budgets(self, budgets: list[int]) -> None:
+        """Let a path grow beyond the budgets that it had, and where it was stopped."""
+        self.order, self.stopped, self.asked = round_robin(budgets), None, 0
+
+    @property
+    def n_taken(self) -> int:
+        """Number of steps taken by all bases together."""
+        return sum(len(pursuit.pivots) for pursuit in self.pursuits)
+
+    def _finish(self) -> None:
+        """What is still to do where a path was stopped: nothing under squared error."""
+
+    def _grow(self, n_steps: int) -> None:
+        """Let each basis take its steps among the first `n_steps` of the model."""
+        self.asked = n_steps
         lengths = np.bincount(self.order[:n_steps], minlength=len(self.pursuits))
 
         def grow(b: int) -> None:
@@ -76,8 +115,9 @@ class MultiOutputPursuit:
         blocks.in_parallel(grow, range(len(self.pursuits)), parallel=self.shareable)
 
     def reason(self) -> str:
-        """Why the path ended: the first basis that ran out says it."""
-        return next((reason for reason in self.reasons if reason), "n_components")
+        """Why the path ended: it was stopped, or the first basis that ran out says it."""
+        ran_out = (reason for reason in self.reasons if reason)
+        return self.stopped or next(ran_out, "n_components")
 
     def steps(self) -> Array:
         """The basis of each step taken so far, -1 where a basis whose turn it was had ended."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._warnings import warn
 from pursuit.expansion.basis_functions import AtomSet
 from pursuit.expansion.path import CoefficientPath
@@ -26,6 +26,7 @@ __all__ = [
     "best_prefix",
     "below_threshold",
     "choose_prefix",
+    "taken",
     "warn_short",
 ]
 
@@ -68,8 +69,8 @@ class Fit(NamedTuple):
     train_losses, watched_losses : ndarray of shape (n_seen,) or None
         Losses after 1, 2, ... steps, up to the last step examined.
     reason : str
-        ``"n_components"``, ``"tol"``, ``"early_stopping"``, ``"rank"``, ``"zero_residual"`` or
-        ``"no_gain"``.
+        ``"n_components"``, ``"tol"``, ``"early_stopping"``, ``"rank"``, ``"zero_residual"``,
+        ``"no_gain"``, or what a watch said.
     """
 
     path: CoefficientPath
@@ -133,7 +134,18 @@ def below_threshold(losses: Array, threshold: float) -> int | None:
     return int(reached[0]) + 1 if len(reached) else None
 
 
-def choose_prefix(pursuit: MultiOutputPursuit, atoms: AtomSet, stopping: Stopping) -> Fit:
+def taken(pursuit: MultiOutputPursuit) -> Fit:
+    """All steps that a pursuit has taken so far."""
+    path, support = pursuit.path()
+    return Fit(path, support, pursuit.training_losses(path), None, pursuit.reason())
+
+
+def choose_prefix(
+    pursuit: MultiOutputPursuit,
+    atoms: AtomSet,
+    stopping: Stopping,
+    watch: Watch[MultiOutputPursuit] | None = None,
+) -> Fit:
     """Grow the path to its budget, or as long as patience lasts, and keep the best prefix.
 
     Parameters
@@ -144,21 +156,24 @@ def choose_prefix(pursuit: MultiOutputPursuit, atoms: AtomSet, stopping: Stoppin
         The dictionary's atoms.
     stopping : Stopping
         The rule.
+    watch : callable, optional
+        Looks at the pursuit after each step.
     """
     budget = len(pursuit.order)
     n_examined = budget if stopping.patience is None else min(budget, FIRST_EXAMINED)
     while True:
-        pursuit.extend(n_examined)
+        pursuit.extend(n_examined, watch)
         path, support = pursuit.path()
         train = pursuit.training_losses(path)
         if stopping.losses is None:
             return _below_threshold(pursuit, path, support, train, stopping.tol)
         losses = stopping.losses(path, atoms.take(support), support)
         decision = best_prefix(losses, stopping.patience, stopping.tol)
-        if decision.final or n_examined == budget or path.n_steps < n_examined:
+        ended = pursuit.stopped or n_examined == budget or path.n_steps < n_examined
+        if decision.final or ended:
             break
         n_examined = min(budget, 2 * n_examined)
-    early = decision.final or decision.n_steps < path.n_steps
+    early = not pursuit.stopped and (decision.final or decision.n_steps < path.n_steps)
     return _kept(
         path.first(decision.n_steps),
         support,

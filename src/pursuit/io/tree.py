@@ -45,6 +45,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from pursuit.base.callbacks import CALLBACK_STATE
 from pursuit.io.classes import CLASSES
 from pursuit.linalg.rounding import Codes
 
@@ -65,7 +66,7 @@ __all__ = [
 
 # What scikit-learn keeps on an estimator beside its fit: requests for metadata, callbacks.
 # The sums of a stream are a model of their own: they are stored by themselves.
-_BOOKKEEPING = {"_metadata_request", "_skl_callbacks", "_parent_callback_ctx", "statistics_"}
+_BOOKKEEPING = {"_metadata_request", "statistics_", "_last_search", *CALLBACK_STATE}
 # What staged evaluation and truncation alone need, and the smaller models beside the fitted one.
 _STAGES = {"path_", "frontier_", "_error_quantile_path"}
 _MAX_DEPTH = 40

@@ -28,7 +28,7 @@ from pursuit.greedy.normal_equations import (
     normal_equations,
 )
 from pursuit.greedy.path_losses import held_out_losses, row_losses
-from pursuit.greedy.stopping import Fit
+from pursuit.greedy.stopping import Fit, taken
 from pursuit.losses import Loss
 
 __all__ = ["FoldPaths", "fold_losses", "hold_out"]
@@ -147,8 +147,7 @@ class FoldPaths:
         train, test = split
         search = self._search(train, np.setdiff1d(self.rows, train), budgets)
         search.extend(sum(budgets))
-        path, support = search.path()
-        fit = Fit(path, support, search.training_losses(path), None, search.reason())
+        fit = taken(search)
         return fit, extended(self._losses(fit, search.loss, test), budgets)
 
     def _losses(self, fit: Fit, loss: Loss, test: Array) -> Array:

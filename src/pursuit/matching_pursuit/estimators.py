@@ -57,15 +57,16 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 
 from pursuit import _validation
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import Samples
+from pursuit.base.callbacks import Watcher
 from pursuit.base.cross_validation import Split, gamma_grid, resolve_scorer
 from pursuit.base.docstrings import with_shared_sections
 from pursuit.base.parameters import constructor
 from pursuit.dictionary import CANDIDATES_A_VECTOR, Dictionary, n_candidate_rows
 from pursuit.greedy.any_loss import warn_unconverged
 from pursuit.greedy.make_pursuit import Method, make_pursuit
-from pursuit.greedy.multi_output import round_robin
+from pursuit.greedy.multi_output import MultiOutputPursuit, round_robin
 from pursuit.greedy.path_losses import bound_path, held_out_losses, leave_one_out_losses
 from pursuit.greedy.stopping import Fit, Stopping, choose_prefix
 from pursuit.losses import Loss
@@ -73,6 +74,7 @@ from pursuit.matching_pursuit.cross_validation import fold_losses, hold_out
 from pursuit.matching_pursuit.fold_statistics import StatisticsCV
 from pursuit.matching_pursuit.path_model import MatchingPursuit, PathClassifier, PathRegressor
 from pursuit.matching_pursuit.streams import StatisticsClassifier, StatisticsRegressor
+from pursuit.matching_pursuit.warm_start import Search, fingerprint
 
 __all__ = [
     "KernelMatchingPursuitClassifier",
@@ -92,6 +94,7 @@ def kernel_matching_pursuit(
     budgets: list[int],
     method: Method | None = None,
     stopping: Stopping | None = None,
+    watch: Watch[MultiOutputPursuit] | None = None,
 ) -> Fit:
     """Run the algorithm at the top of this file on valid arrays.
 
@@ -107,6 +110,8 @@ def kernel_matching_pursuit(
         Steps 1 to 3, and the loss. None: pre-fitting with an intercept, no ridge, squared error.
     stopping : Stopping, optional
         Step 4. None: the budget alone.
+    watch : callable, optional
+        Looks at the path after each step; a text ends it and says why.
 
     Returns
     -------
@@ -115,7 +120,17 @@ def kernel_matching_pursuit(
     """
     method, stopping = method or Method(), stopping or Stopping()
     search = make_pursuit(dictionary, samples, budgets, method)
-    fit = choose_prefix(search, dictionary.atoms, stopping)
+    return _followed(search, dictionary, stopping, watch)
+
+
+def _followed(
+    search: MultiOutputPursuit,
+    dictionary: Dictionary,
+    stopping: Stopping,
+    watch: Watch[MultiOutputPursuit] | None,
+) -> Fit:
+    """Steps 3 and 4."""
+    fit = choose_prefix(search, dictionary.atoms, stopping, watch)
     warn_unconverged(search)
     return fit
 
@@ -128,6 +143,7 @@ class _EarlyStopping(MatchingPursuit):
     validation_fraction: float = 0.1
     n_iter_no_change: int | None = None
     tol: float = 0.0
+    warm_start: bool = False
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
@@ -159,17 +175,44 @@ class _EarlyStopping(MatchingPursuit):
         if hasattr(self, "statistics_"):
             del self.statistics_
         samples, budgets = self._read_for_loss(X, y, sample_weight)
-        rows, validation = self._held_out(samples, X_val, y_val)
+        with self._watching(X, y, sample_weight, n_steps=sum(budgets)) as watcher:
+            held_out = self._held_out(samples, X_val, y_val)
+            search = self._search(samples, budgets, held_out)
+            rows, validation, dictionary = search.rows, search.validation, search.dictionary
+            train = _some(samples, rows)
+            loss = self._loss(train, budgets)
+            method = self._method(loss)
+            stopping = self._stopping(train, loss, validation, places(dictionary.rows, rows))
+            watch = self._watch(watcher, dictionary, train, method, loss)
+            fit = _followed(search.pursuit, dictionary, stopping, watch)
+            self._store_watched(fit.watched_losses)
+            self._store_fit(fit, dictionary, train, budgets, method, loss)
+        self._last_search = search if self.warm_start else None
+        return self
+
+    def _search(
+        self, samples: Samples, budgets: list[int], held_out: tuple[Array, Samples | None]
+    ) -> Search:
+        """The pursuit of the last fit where that may grow, or one at its start."""
+        parameters = self.get_params(deep=False)
+        data = fingerprint(samples) if self.warm_start else ""
+        last: Search | None = getattr(self, "_last_search", None) if self.warm_start else None
+        if last is not None and last.continues(data, parameters, budgets):
+            last.pursuit.set_budgets(budgets)
+            return last._replace(parameters=parameters)
+        rows, validation = held_out
         train = _some(samples, rows)
-        dictionary = self._dictionary(
-            samples, self.gamma, self._candidates(samples, rows, sum(budgets)), rows
-        )
-        loss = self._loss(train, budgets)
-        method = self._method(loss)
-        stopping = self._stopping(train, loss, validation, places(dictionary.rows, rows))
-        fit = kernel_matching_pursuit(dictionary, train, budgets, method, stopping)
-        self._store_watched(fit.watched_losses)
-        return self._store_fit(fit, dictionary, train, budgets, method, loss)
+        candidates = self._candidates(samples, rows, sum(budgets))
+        dictionary = self._dictionary(samples, self.gamma, candidates, rows)
+        method = self._method(self._loss(train, budgets))
+        pursuit = make_pursuit(dictionary, train, budgets, method)
+        return Search(pursuit, dictionary, rows, validation, data, parameters)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles are models; what a further fit could go on from stays here."""
+        state = dict(super().__getstate__())
+        state.pop("_last_search", None)
+        return state
 
     def _held_out(self, samples: Samples, X_val: Any, y_val: Any) -> tuple[Array, Samples | None]:
         """The rows to train on, and those that early stopping watches, if any."""
@@ -194,6 +237,7 @@ class _EarlyStopping(MatchingPursuit):
         choices = (False, True, "loo", "bound")
         _validation.check_choice("early_stopping", self.early_stopping, choices)
         _validation.check_real("tol", self.tol)
+        _validation.check_choice("warm_start", self.warm_start, (True, False))
         _validation.check_real("validation_fraction", self.validation_fraction, 0, 1, above=True)
         _validation.check_integer("n_iter_no_change", self.n_iter_no_change, optional=True)
         if self.early_stopping == "loo" and self.fitting == "basic":
@@ -294,6 +338,18 @@ class _CrossValidation(StatisticsCV):
         """
         self._check_parameters()
         samples, budgets = self._read_for_loss(X, y, sample_weight)
+        with self._watching(X, y, sample_weight, n_steps=sum(budgets)) as watcher:
+            return self._fit_chosen(samples, budgets, sample_weight, groups, watcher)
+
+    def _fit_chosen(
+        self,
+        samples: Samples,
+        budgets: list[int],
+        sample_weight: Any,
+        groups: Any,
+        watcher: Watcher | None,
+    ) -> Self:
+        """The search, and the fit on all samples, whose steps are watched."""
         splits = self._splits(samples, groups)
         self.gammas_ = gamma_grid(self.gammas, self.kernel, self.gamma, samples)
         rows = np.flatnonzero(samples.weights > 0)
@@ -315,7 +371,8 @@ class _CrossValidation(StatisticsCV):
         self._choose(np.array([scores for _, scores in found]))
         chosen = self._first_budgets(budgets)
         final, train = dictionary(self.gamma_, candidates), _some(samples, rows)
-        fit = kernel_matching_pursuit(final, train, chosen, method)
+        watch = self._watch(watcher, final, train, method, loss)
+        fit = kernel_matching_pursuit(final, train, chosen, method, watch=watch)
         return self._store_fit(fit, final, train, chosen, method, loss)
 
     def _check_parameters(self) -> None:

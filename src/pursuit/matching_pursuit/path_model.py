@@ -16,8 +16,9 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from pursuit import _validation
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import Samples, called, class_codes, read_data, signed_targets
+from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.estimators import (
     ExpansionClassifier,
     ExpansionEstimator,
@@ -32,8 +33,9 @@ from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.path import CoefficientPath, staged_values
 from pursuit.greedy.any_loss import LossRule
 from pursuit.greedy.make_pursuit import Method
+from pursuit.greedy.multi_output import MultiOutputPursuit
 from pursuit.greedy.path_losses import inverse_temperatures, left_out_quantiles
-from pursuit.greedy.stopping import Fit, warn_short
+from pursuit.greedy.stopping import Fit, taken, warn_short
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.losses import LOSSES, Loss, Poisson, SquaredError, resolve_loss
@@ -161,7 +163,7 @@ class PathModel(ExpansionEstimator):
 
 
 @constructor
-class MatchingPursuit(PathModel, KernelParameters):
+class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
     """Parameters of matching pursuit, and what the user says by them.
 
     A subclass's ``fit`` runs the pursuit on `_read_for_loss`, `_dictionary` and `_method` and
@@ -285,6 +287,26 @@ class MatchingPursuit(PathModel, KernelParameters):
         """Set all fitted attributes, and say where the path ended early."""
         warn_short(fit, sum(budgets))
         return self._store_path(fit, dictionary, train, method, loss)
+
+    def _watch(
+        self,
+        watcher: Watcher | None,
+        dictionary: Dictionary,
+        train: Samples,
+        method: Method,
+        loss: Loss,
+    ) -> Watch[MultiOutputPursuit] | None:
+        """What looks at a pursuit after each step, or None where nobody wants to know."""
+        if watcher is None:
+            return None
+
+        def look(pursuit: MultiOutputPursuit) -> str | None:
+            def store(model: Self) -> None:
+                model._store_path(taken(pursuit), dictionary, train, method, loss)
+
+            return watcher(store)
+
+        return look
 
     def _store_path(
         self,
