@@ -14,7 +14,7 @@ from pursuit import KernelMatchingPursuitClassifier, KernelMatchingPursuitRegres
 from pursuit.matching_pursuit import estimators
 
 X, y = load_digits(return_X_y=True)
-X, y = X[:200], y[:200]
+X, y = X[:200], y[:200] % 3
 
 WAYS = [
     {},
