@@ -3,6 +3,8 @@
 import argparse
 import importlib
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 
 from benchmarks.report import Report
@@ -10,13 +12,18 @@ from benchmarks.report import Report
 RESULTS = Path(__file__).parent / "results"
 
 
-def main(package):
-    """Run the benchmark named on the command line; return 1 if one of its bounds is missed."""
-    names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name != "__main__"]
+def main(package, several=None, after=None):
+    """Run the benchmark named on the command line; return 1 if one of its bounds is missed.
+
+    ``several`` are further names, with what each runs; ``after`` is told the name, the report and
+    the folder of each run.
+    """
+    several = several or {}
+    names = names_of(package)
     parser = argparse.ArgumentParser(
         prog=f"python -m {package.__name__}", description=package.__doc__
     )
-    parser.add_argument("name", nargs="?", choices=names, help="the benchmark to run")
+    parser.add_argument("name", nargs="?", choices=[*names, *several], help="the benchmark to run")
     parser.add_argument("--list", action="store_true", help="name the benchmarks and leave")
     parser.add_argument(
         "--output", type=Path, default=RESULTS, help="folder of the report (default: %(default)s)"
@@ -28,13 +35,33 @@ def main(package):
         return 0
     if arguments.name is None:
         parser.error("give the name of a benchmark, or --list")
+    if arguments.name in several:
+        return several[arguments.name](arguments.output)
     module = load(package, arguments.name)
     report = Report(module.__doc__, command=f"python -m {package.__name__} {arguments.name}")
     module.run(report)
     report.write(arguments.output, arguments.name)
+    if after is not None:
+        after(arguments.name, report, arguments.output)
     return 0 if report.passed else 1
+
+
+def names_of(package):
+    """The benchmarks of a package."""
+    return [m.name for m in pkgutil.iter_modules(package.__path__) if m.name != "__main__"]
 
 
 def load(package, name):
     """Import one benchmark of the package."""
     return importlib.import_module(f"{package.__name__}.{name}")
+
+
+def run_each(package, names, output):
+    """Run benchmarks one after the other, each in its own process; return those that failed."""
+    failed = []
+    for name in names:
+        print(f"==== {name}", flush=True)
+        command = [sys.executable, "-m", package.__name__, name, "--output", str(output)]
+        if subprocess.run(command).returncode not in (0, 1):
+            failed.append(name)
+    return failed

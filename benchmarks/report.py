@@ -10,6 +10,8 @@ import numpy as np
 import scipy.linalg  # noqa: F401  loads its own BLAS, so that machine_facts sees it
 from threadpoolctl import threadpool_info
 
+from benchmarks import published
+
 
 class Report:
     """Tables, notes, pictures and bounds of one benchmark.
@@ -25,8 +27,9 @@ class Report:
         self.parts = []
         self.figures = {}
         self.passed = True
-        self._bounds = []
-        self.add(f"# {self.title}\n\n`{command}`, {date.today()}")
+        self.rows = []
+        self.made = {"command": command, "commit": published.commit(), "date": str(date.today())}
+        self.add(f"# {self.title}\n\n`{command}`, commit {self.made['commit']}, {date.today()}")
         self.add(protocol.strip())
         self.add(machine_facts())
 
@@ -48,22 +51,42 @@ class Report:
         self.figures[name] = figure
         self.parts.append(f"![{name}]({name}.png)")
 
-    def check(self, what, value, *, at_most=None, at_least=None):
+    def published(self, what, paper, ours, *, peers=""):
+        """Set a figure of the paper beside ours, in the table of everything published."""
+        self.rows.append({"what": what, "paper": _text(paper), "ours": _text(ours), "peers": peers})
+
+    def check(self, what, value, *, at_most=None, at_least=None, paper="", peers=""):
         """Hold a figure against its bound and say PASS or MISS."""
-        good = value <= at_most if at_least is None else value >= at_least
+        good = bool(value <= at_most if at_least is None else value >= at_least)
         bound = f"at most {at_most:g}" if at_least is None else f"at least {at_least:g}"
-        self._bounds.append(f"{'PASS' if good else 'MISS'}  {what}: {value:.4g} ({bound})")
-        self.passed &= bool(good)
+        self.published(what, paper, value, peers=peers)
+        self.rows[-1] |= {"bound": bound, "verdict": "PASS" if good else "MISS"}
+        self.passed &= good
 
     def write(self, folder, name):
         """Print the bounds and write the Markdown and the pictures into the folder."""
-        if self._bounds:
-            self.add("## Bounds\n\n" + "\n".join(f"- {line}" for line in self._bounds))
+        bounds = [
+            f"- {row['verdict']}  {row['what']}: {row['ours']} ({row['bound']})"
+            for row in self.rows
+            if "bound" in row
+        ]
+        if bounds:
+            self.add("## Bounds\n\n" + "\n".join(bounds))
         folder.mkdir(parents=True, exist_ok=True)
         for figure_name, figure in self.figures.items():
             figure.savefig(folder / f"{figure_name}.png", dpi=110, bbox_inches="tight")
         (folder / f"{name}.md").write_text("\n\n".join(self.parts) + "\n", encoding="utf-8")
         print(f"written to {folder / name}.md")
+
+    def table_rows(self, name):
+        """What this run leaves in the table of everything published."""
+        every = {"benchmark": name, "title": self.title, **self.made}
+        return [every | row for row in self.rows]
+
+
+def _text(value):
+    """A number as it stands in the table; words as they are."""
+    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _line(row, widths):

@@ -43,11 +43,6 @@ def run(report):
             gain = margins["CKNN, K = 2"] / margins["KNN, K = 1"]
             report.check("two lines: CKNN's margin over KNN's", gain, at_least=1.2)
     report.table(["", *MODELS], rows, "Least distance of the surface to the classes' true lines")
-    report.add(
-        "On the arcs CKNN follows both classes smoothly, but for two spots: there the two nearest "
-        "points of the other class are on two branches, and the segment between them crosses this "
-        "class. With lines instead of segments (HKNN) that happens everywhere outside."
-    )
     report.figure("hknn_figure2", figure)
 
 

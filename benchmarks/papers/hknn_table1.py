@@ -15,10 +15,10 @@ The SVM of MNIST is in hknn_table2.
 """
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
+from benchmarks.usps import smoothed
 from pursuit import ConvexKNeighborsClassifier, HyperplaneKNeighborsClassifier, datasets
 
 SIZES = {
@@ -65,12 +65,6 @@ def parts(name, n_train):
     return [(X[:n_train], y[:n_train]), (X[n_train:], y[n_train:]), datasets.load(name, "test")]
 
 
-def smoothed(X):
-    """Images of 16 x 16 pixels after the filter."""
-    images = X.reshape(-1, 16, 16)
-    return gaussian_filter(images, sigma=(0, 0.75, 0.75), mode="nearest").reshape(len(X), -1)
-
-
 def one_set(report, title, name, data):
     """One table; the errors with the paper's parameters are returned."""
     train, validation, test = data
@@ -90,6 +84,8 @@ def one_set(report, title, name, data):
         errors[method] = tested[0]
         model.set_params(**parameters).fit(*everything)
         errors[f"{method}, all rows"] = error(model, test)
+        report.published(f"{title}: error of {method}, %", paper, tested[0],
+                         peers=f"{tested[1]:.2f} with our choice" if chosen else "")  # fmt: skip
         row = [method, words(parameters), f"{paper:.2f}", f"{tested[0]:.2f}"]
         ours = [words(chosen), f"{lowest:.2f}", f"{tested[1]:.2f}"] if chosen else ["", "", ""]
         rows.append([*row, *ours, f"{errors[f'{method}, all rows']:.2f}"])

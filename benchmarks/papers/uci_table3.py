@@ -86,6 +86,7 @@ def run(report):
     )  # fmt: skip
     report.figure("uci_table3", draw(outcomes))
     for problem, (results, _) in outcomes.items():
+        publish(report, problem, results)
         check(report, problem, {name: values.mean(axis=0) for name, values in results.items()})
 
 
@@ -173,6 +174,18 @@ def vector_row(problem, results, _):
         for cell in (problem.paper[name][1], f"{results[name][:, 1].mean():.1f}")
     ]
     return [problem.title, *cells]
+
+
+def publish(report, problem, results):
+    """Every figure of the paper's row."""
+    for name in METHODS:
+        error, vectors, p_value = problem.paper[name]
+        mean = results[name].mean(axis=0)
+        report.published(f"{problem.title}: test error of {name}, %", error, 100 * mean[0])
+        report.published(f"{problem.title}: vectors of {name}", vectors, mean[1])
+        if p_value is not None:
+            ours = corrected_p_value(results[name][:, 0] - results["SVM"][:, 0], 1 / 2)
+            report.published(f"{problem.title}: p-value of {name}", p_value, ours)
 
 
 def check(report, problem, means):

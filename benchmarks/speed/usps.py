@@ -7,8 +7,10 @@ included; once with all 7291 training images as candidates, once with 2500 rando
 comparison with the numbers of vectors of the paper's SVMs. Their test errors stand beside the
 times; those with half the vectors come from fits that are not timed.
 Second question: how many vectors on one shared basis reach the test error of the ten-class `SVC`,
-and how many rows a second do both predict? The number of vectors is read off the test errors of
-one path of 1500: where it first gets there, and from where on it is never above.
+and how many rows a second do both predict? The number of vectors is chosen on training rows: both
+are fitted to the first 6291, and the smallest number whose error on the other 1000 is no higher
+than the SVC's is taken for the fit to all. Beside it, where the test errors of that path first get
+there, which nobody knows beforehand.
 """
 
 import numpy as np
@@ -19,7 +21,7 @@ from benchmarks.report import percent
 from benchmarks.timing import alternate
 from pursuit import KernelMatchingPursuitClassifier, datasets
 
-LONGEST = 1500
+LONGEST, N_FIT = 1500, 6291
 ALL, SUBSET, FEWER = "KMP, 7291 candidates", "KMP, 2500 candidates", "KMP, the paper's N"
 
 
@@ -91,8 +93,9 @@ def ten_class_question(report, train, test):
     svm_error = np.mean(svm.predict(X_test) != y_test)
     path = KernelMatchingPursuitClassifier(LONGEST, gamma=GAMMA).fit(*train)
     path_errors = np.array([np.mean(labels != y_test) for labels in path.staged_predict(X_test)])
+    n_vectors = held_out_vectors(*train)
     good = path_errors <= svm_error
-    n_vectors = int(good.argmax()) + 1 if good.any() else LONGEST
+    first = int(good.argmax()) + 1 if good.any() else None
     lasting = LONGEST - int((~good[::-1]).argmax()) + 1 if good[-1] else None
     model = path.truncate(n_vectors)
     times, labels = alternate(
@@ -109,8 +112,8 @@ def ten_class_question(report, train, test):
     )
     lasting_text = f"from {lasting} vectors on" if lasting else "not for good within the path"
     report.add(
-        f"KMP first reaches the SVC's error with {n_vectors} vectors and is never above it "
-        f"{lasting_text}."
+        f"Held-out rows choose {n_vectors} vectors. On test rows KMP first reaches the SVC's error "
+        f"with {first} vectors and is never above it {lasting_text}."
     )
     report.check(
         "ten-class error %, no higher than the SVC's",
@@ -119,3 +122,13 @@ def ten_class_question(report, train, test):
     )
     report.check("ten-class vectors, KMP", n_vectors, at_most=1000)
     report.check("rows a second, KMP/SVC", rates["KMP"] / rates["SVC"], at_least=10)
+
+
+def held_out_vectors(X, y):
+    """The smallest number of vectors no worse than the SVC on training rows that neither saw."""
+    parts, (X_held_out, y_held_out) = (X[:N_FIT], y[:N_FIT]), (X[N_FIT:], y[N_FIT:])
+    svm_error = 1 - SVC(C=C, gamma=GAMMA).fit(*parts).score(X_held_out, y_held_out)
+    path = KernelMatchingPursuitClassifier(LONGEST, gamma=GAMMA).fit(*parts)
+    errors = np.array([np.mean(labels != y_held_out) for labels in path.staged_predict(X_held_out)])
+    good = errors <= svm_error
+    return int(good.argmax()) + 1 if good.any() else LONGEST
