@@ -80,7 +80,8 @@ class Report:
 
     def table_rows(self, name):
         """What this run leaves in the table of everything published."""
-        every = {"benchmark": name, "title": self.title, **self.made}
+        every = dict.fromkeys(published.COLUMNS, "")
+        every |= {"benchmark": name, "title": self.title, **self.made}
         return [every | row for row in self.rows]
 
 

@@ -64,6 +64,7 @@ html_title = "pursuit"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["pursuit.css"]
+html_js_files = ["sortable.js"]
 toc_object_entries_show_parents = "hide"
 html_theme_options = {
     "show_prev_next": False,

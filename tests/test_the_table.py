@@ -1,0 +1,60 @@
+"""The table of published figures: written from its file alone, and what else cites it agrees."""
+
+import pytest
+
+from benchmarks import papers, published
+from benchmarks.command import names_of
+from benchmarks.report import Report
+
+NAMES = names_of(papers)
+
+
+@pytest.fixture
+def report():
+    report = Report("Table 9 of a paper: errors.\nProtocol.", command="run it")
+    report.published("error, %", 4.5, 4.321987, peers="SVM 5")
+    report.check("error at most, %", 4.321987, at_most=5)
+    report.check("rows", 3, at_least=4, paper=7)
+    return report
+
+
+def test_the_page_says_what_the_file_says():
+    rows = published.read()
+    assert rows, "benchmarks/results/table.csv has no rows"
+    assert published.PAGE.read_text("utf-8") == published.page(rows, sorted(NAMES))
+
+
+def test_every_row_is_of_a_program_that_is_there_and_verdicts_follow_from_the_bounds():
+    for row in published.read():
+        assert row["benchmark"] in NAMES
+        assert tuple(row) == published.COLUMNS
+        if row["bound"]:
+            side, limit = row["bound"].rsplit(" ", 1)
+            ours, limit = float(row["ours"]), float(limit)
+            held = {"at most": ours <= limit * (1 + 1e-3 * (limit > 0)) + 1e-9,
+                    "at least": ours >= limit * (1 - 1e-3 * (limit > 0)) - 1e-9}[side]  # fmt: skip
+            assert held or row["verdict"] == "MISS", row
+        assert bool(row["bound"]) == (row["verdict"] in ("PASS", "MISS"))
+
+
+def test_a_run_leaves_rows_and_takes_the_place_of_its_own_alone(tmp_path, report):
+    path = tmp_path / "table.csv"
+    published.record(path, "table9", report.table_rows("table9"))
+    published.record(path, "another", report.table_rows("another"))
+    report.rows[0]["ours"] = "4"
+    published.record(path, "table9", report.table_rows("table9"))
+    rows = published.read(path)
+    assert [row["benchmark"] for row in rows] == ["another"] * 3 + ["table9"] * 3
+    first, second, third = rows[3:]
+    assert (first["ours"], first["paper"], first["peers"]) == ("4", "4.5", "SVM 5")
+    assert (second["ours"], second["bound"], second["verdict"]) == ("4.322", "at most 5", "PASS")
+    assert (third["paper"], third["bound"], third["verdict"]) == ("7", "at least 4", "MISS")
+    assert not report.passed
+
+
+def test_the_page_puts_misses_first_and_names_what_has_no_rows(report):
+    text = published.page(report.table_rows("table9"), ["table9", "waiting"])
+    assert "Of 2 bounds 1 held and 1 did not." in text
+    assert text.index("## Misses") < text.index("## Table 9 of a paper: errors")
+    assert "- `python -m benchmarks.papers waiting`" in text
+    assert "| rows | 7 | 3 |  | at least 4 | MISS |" in text
