@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pursuit import bounds, dictionary, displays, export, kernels, losses, model_file
     from pursuit.base.callbacks import interruptible
     from pursuit.callbacks import Checkpoint, TargetScore, TimeBudget
+    from pursuit.checkpoints import StatisticsCheckpoint
     from pursuit.convex_network.convex_network import ConvexNetworkClassifier
     from pursuit.decomposition.kernel_cca import SparseKernelCCA
     from pursuit.decomposition.kernel_pca import SparseKernelPCA
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pursuit.displays.images import VectorImageDisplay
     from pursuit.displays.relevances import FeatureRelevanceDisplay
     from pursuit.greedy.statistics import KernelStatistics
+    from pursuit.io.parquet_blocks import ParquetBlocks
     from pursuit.matching_pursuit.estimators import (
         KernelMatchingPursuitClassifier,
         KernelMatchingPursuitClassifierCV,
@@ -98,6 +100,7 @@ __all__ = [
     "OnlineKernelClassifier",
     "OnlineKernelRegressor",
     "OrientedGaussians",
+    "ParquetBlocks",
     "ParzenDensity",
     "PursuitPathDisplay",
     "ReducedSetClassifier",
@@ -112,6 +115,7 @@ __all__ = [
     "SparseKernelRegressorCV",
     "SparseLargeMarginClassifier",
     "SparseOneClass",
+    "StatisticsCheckpoint",
     "SupportDisplay",
     "TableModel",
     "TargetScore",
@@ -136,6 +140,7 @@ __all__ = [
 _HOMES = {
     "base.callbacks": ("interruptible",),
     "callbacks": ("Checkpoint", "TargetScore", "TimeBudget"),
+    "checkpoints": ("StatisticsCheckpoint",),
     "convex_network.convex_network": ("ConvexNetworkClassifier",),
     "decomposition.kernel_cca": ("SparseKernelCCA",),
     "decomposition.kernel_pca": ("SparseKernelPCA",),
@@ -152,6 +157,7 @@ _HOMES = {
     "displays.images": ("VectorImageDisplay",),
     "displays.relevances": ("FeatureRelevanceDisplay",),
     "greedy.statistics": ("KernelStatistics",),
+    "io.parquet_blocks": ("ParquetBlocks",),
     "matching_pursuit.estimators": (
         "KernelMatchingPursuitClassifier",
         "KernelMatchingPursuitClassifierCV",

@@ -44,7 +44,7 @@ from pursuit.expansion.basis_functions import (
     unite,
 )
 from pursuit.geometry.local_covariance import Neighborhoods, local_covariances
-from pursuit.geometry.unique_rows import equal_rows
+from pursuit.geometry.row_hashes import blockwise_hashes
 from pursuit.kernels import Kernel, Precomputed, check_square
 from pursuit.losses import weighted_median
 
@@ -127,6 +127,9 @@ def draw_candidates(rows: Array, n_candidates: int, random_state: Any, X: Any = 
     """Draw rows without replacement, kept in row order; all of them if there are no more.
 
     A copy of a row is the same function again: with `X` only the first of equal rows is drawn.
+    Where no `random_state` is given the draw follows from the rows themselves, so that two fits on
+    the same rows, in any order and in any parts, agree: those of smallest hash
+    (``geometry/row_hashes.py``), or with seed 0 where there is no `X`.
 
     Parameters
     ----------
@@ -135,15 +138,19 @@ def draw_candidates(rows: Array, n_candidates: int, random_state: Any, X: Any = 
     n_candidates : int
         How many.
     random_state : int, RandomState or None
-        For the draw.
+        For the draw; None: by the rows.
     X : {ndarray, CSR matrix} of shape (n_samples, n_features), optional
         The samples that `rows` refers to.
     """
+    by_hash = np.arange(len(rows))
     if X is not None:
-        rows = rows[equal_rows(X[rows])[0]]
+        by_hash = np.unique(blockwise_hashes(X, rows), return_index=True)[1]
+        if random_state is None:
+            return rows[np.sort(by_hash[:n_candidates])]
+    rows = rows[np.sort(by_hash)]
     if n_candidates >= len(rows):
         return rows
-    rng = check_random_state(random_state)
+    rng = check_random_state(0 if random_state is None else random_state)
     drawn: Array = np.sort(rng.choice(rows, size=n_candidates, replace=False))
     return drawn
 

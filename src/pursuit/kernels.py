@@ -71,6 +71,7 @@ from pursuit._typing import Array
 from pursuit._validation import check_real, finite_numbers, fits_single, summed
 from pursuit.geometry.distances import Centres, inner, shifted_centres, squared_distances
 from pursuit.geometry.linear_maps import full_rank, image, root_of
+from pursuit.geometry.spread import Spread
 
 __all__ = [
     "RBF",
@@ -664,20 +665,12 @@ def scale_gamma(X: Any, sample_weight: Array | None = None) -> float:
         1.0 where all entries are equal, or differ by so little that gamma is beyond all numbers.
     """
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    n_entries = float(weights.sum()) * X.shape[1]
-    if sparse.issparse(X):
-        mean = float(weights @ (X @ np.ones(X.shape[1]))) / n_entries
-        variance = float(weights @ row_norms(X, squared=True)) / n_entries - mean**2
-    else:
-        centre = float(np.asarray(X[0], dtype=np.float64).mean())
-        first = second = 0.0
-        for start in range(0, X.shape[0], 4096):
-            block = np.asarray(X[start : start + 4096], dtype=np.float64) - centre
-            weight = weights[start : start + 4096]
-            first += float(weight @ block.sum(axis=1))
-            second += float(weight @ np.einsum("ij,ij->i", block, block))
-        variance = second / n_entries - (first / n_entries) ** 2
-    spread = X.shape[1] * variance
+    return gamma_of(Spread().add(X, weights), X.shape[1])
+
+
+def gamma_of(rows: Spread, n_features: int) -> float:
+    """``gamma="scale"`` of rows whose spread is known."""
+    spread = n_features * rows.variance
     return 1.0 / spread if spread > 1.0 / np.finfo(float).max else 1.0
 
 

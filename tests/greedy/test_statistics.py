@@ -9,8 +9,9 @@ from problems import awkward
 from scipy import sparse
 
 from pursuit import KernelStatistics, load, save
+from pursuit.geometry.row_hashes import hashes
 from pursuit.greedy.normal_equations import Origin
-from pursuit.greedy.statistics import SKETCH_ROWS, hashes
+from pursuit.greedy.statistics import SKETCH_ROWS
 from pursuit.kernels import RBF
 
 P = awkward()

@@ -158,7 +158,8 @@ search_candidates : int, float or None, default=None
     ``5 * n_components`` if that is more; 1.0: all.""",
     "random_state": """
 random_state : int, RandomState or None, default=None
-    For the random candidates and the held-out rows.""",
+    For the random candidates and the held-out rows. None: the candidates follow from the rows
+    themselves (those of smallest hash), so that two fits agree; held-out rows are drawn anew.""",
 }
 
 ATTRIBUTES = """
@@ -175,6 +176,9 @@ intercept_ : ndarray of shape (n_outputs,)
     Constants.
 n_components_ : int
     Number of kernel functions used.
+n_candidates_ : int
+    Number of functions that these were chosen among: with more than 10 000 rows not all of them
+    by default.
 n_iter_ : int
     Number of steps of the model: what ``staged_predict`` yields and ``truncate`` accepts.
 stop_reason_ : str

@@ -53,6 +53,7 @@ from pursuit.base.docstrings import with_entries
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.dictionary import Dictionary
 from pursuit.expansion.basis_functions import Atoms
+from pursuit.geometry.row_hashes import hashes
 from pursuit.greedy.normal_equations import (
     Moments,
     NormalEquations,
@@ -64,43 +65,10 @@ from pursuit.greedy.normal_equations import (
 from pursuit.kernels import Precomputed, resolve_kernel
 from pursuit.linalg import blocks
 
-__all__ = ["KernelStatistics", "RowSketch", "equations_of", "hashes", "require_rows"]
+__all__ = ["KernelStatistics", "RowSketch", "equations_of", "require_rows"]
 
 # As many rows as a temperature is fitted on.
 SKETCH_ROWS = 1_000
-# Odd constants of the mixing function of S. Vigna's splitmix64.
-STRIDE, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-
-
-def mixed(bits: Array) -> Array:
-    """A bijection of 64-bit numbers that leaves no pattern (splitmix64)."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(SECOND)
-    result: Array = bits ^ (bits >> np.uint64(31))
-    return result
-
-
-def hashes(X: Any, codes: Array) -> Array:
-    """A 64-bit number for each row that depends on its non-zero entries and its class alone.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy import sparse
-    >>> from pursuit.greedy.statistics import hashes
-    >>> X, codes = np.array([[0.0, 1.5], [2.0, 0.0]]), np.array([0, 1])
-    >>> bool((hashes(X, codes) == hashes(sparse.csr_matrix(X), codes)).all())
-    True
-    """
-    entries = sparse.csr_matrix(X, dtype=np.float64)
-    entries.eliminate_zeros()
-    columns = entries.indices.astype(np.uint64) + np.uint64(1)
-    with np.errstate(over="ignore"):
-        each = mixed(entries.data.view(np.uint64) + columns * np.uint64(STRIDE))
-        ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(each)])[entries.indptr]
-        return mixed(
-            ends[1:] - ends[:-1] + (codes.astype(np.uint64) + np.uint64(1)) * np.uint64(STRIDE)
-        )
 
 
 @dataclass(frozen=True)
@@ -196,6 +164,8 @@ class KernelStatistics(KernelParameters):
         Sorted labels.
     n_samples_ : int
         Rows of positive weight seen so far.
+    n_rows_ : int
+        All rows seen so far, those of weight zero, too: where a pass over a file goes on.
     moments_ : Moments
         The sums.
     sketch_ : RowSketch
@@ -305,7 +275,8 @@ class KernelStatistics(KernelParameters):
         if not hasattr(self, "moments_"):
             self._begin_as(other)
         self._check_alike(other)
-        self._plus(other.moments_, other.sketch_, other.n_samples_, other._one_dimensional)
+        seen = (other.n_samples_, other.n_rows_)
+        self._plus(other.moments_, other.sketch_, seen, other._one_dimensional)
         return self
 
     def equations(self, *, fit_intercept: bool = True, alpha: float = 0.0) -> NormalEquations:
@@ -360,6 +331,7 @@ class KernelStatistics(KernelParameters):
 
     def _add(self, samples: Samples, *, one_dimensional: bool) -> Self:
         """Add checked rows."""
+        n_rows = samples.X.shape[0]
         samples = samples.take(np.flatnonzero(samples.weights > 0))
         atoms, Y = self.dictionary.atoms, samples.Y
         about = np.zeros(Y.shape[1])
@@ -374,21 +346,24 @@ class KernelStatistics(KernelParameters):
         )
         codes = np.zeros(len(Y), dtype=int) if self.classes_ is None else class_codes(Y)
         kept = sketch(samples, codes)
-        return self._plus(gather(values, complete=True), kept, len(Y), one_dimensional)
+        seen = (len(Y), n_rows)
+        return self._plus(gather(values, complete=True), kept, seen, one_dimensional)
 
     def _plus(
-        self, moments: Moments, kept: RowSketch, n_samples: int, one_dimensional: bool
+        self, moments: Moments, kept: RowSketch, seen: tuple[int, int], one_dimensional: bool
     ) -> Self:
-        """Add sums and kept rows."""
+        """Add sums, kept rows, and how many rows of positive weight and in all they are of."""
         if not hasattr(self, "moments_"):
-            self.moments_, self.sketch_, self.n_samples_ = moments, kept, n_samples
+            self.moments_, self.sketch_ = moments, kept
+            self.n_samples_, self.n_rows_ = seen
             self._one_dimensional = one_dimensional
             return self
         n_targets, before = len(moments.target_sum), len(self.moments_.target_sum)
         if n_targets != before:
             raise ValueError(f"y has {n_targets} targets, but the rows before had {before}")
         self.moments_ = self.moments_.plus(moments)
-        self.n_samples_ += n_samples
+        self.n_samples_ += seen[0]
+        self.n_rows_ += seen[1]
         self.sketch_ = self.sketch_.plus(kept)
         return self
 

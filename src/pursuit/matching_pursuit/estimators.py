@@ -70,10 +70,10 @@ from pursuit.greedy.multi_output import MultiOutputPursuit, round_robin
 from pursuit.greedy.path_losses import bound_path, held_out_losses, leave_one_out_losses
 from pursuit.greedy.stopping import Fit, Stopping, choose_prefix
 from pursuit.losses import Loss
+from pursuit.matching_pursuit.blocks import BlocksClassifier, BlocksRegressor
 from pursuit.matching_pursuit.cross_validation import fold_losses, hold_out
 from pursuit.matching_pursuit.fold_statistics import StatisticsCV
 from pursuit.matching_pursuit.path_model import MatchingPursuit, PathClassifier, PathRegressor
-from pursuit.matching_pursuit.streams import StatisticsClassifier, StatisticsRegressor
 from pursuit.matching_pursuit.warm_start import Search, fingerprint
 
 __all__ = [
@@ -455,7 +455,7 @@ def one_function_a_row(centres: Array | None) -> Array:
 @with_shared_sections
 @constructor
 class KernelMatchingPursuitRegressor(
-    RegressorMixin, StatisticsRegressor, _EarlyStopping, PathRegressor
+    RegressorMixin, BlocksRegressor, _EarlyStopping, PathRegressor
 ):
     """Regression by kernel matching pursuit.
 
@@ -499,7 +499,7 @@ class KernelMatchingPursuitRegressor(
 @with_shared_sections
 @constructor
 class KernelMatchingPursuitClassifier(
-    ClassifierMixin, StatisticsClassifier, _EarlyStopping, PathClassifier
+    ClassifierMixin, BlocksClassifier, _EarlyStopping, PathClassifier
 ):
     """Classification by kernel matching pursuit.
 

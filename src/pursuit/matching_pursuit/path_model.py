@@ -324,6 +324,7 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
         atoms = dictionary.atoms.take(fit.support)
         rows = None if dictionary.rows is None else dictionary.rows[fit.support]
         self._store(atoms, fit.path, rows)
+        self.n_candidates_ = len(dictionary)
         self.loss_ = loss
         self.train_loss_path_ = fit.train_losses
         self.stop_reason_ = fit.reason
