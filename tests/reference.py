@@ -226,6 +226,58 @@ def basic(D, Y, weights, n_steps, alpha=0.0, intercept=True, barred=()):
 PURSUITS = {"prefit": prefit, "backfit": backfit, "basic": basic}
 
 
+def norm_least_squares(D, K, Y, weights, alpha):
+    """Least sum_i w_i |y_i - b - D a|^2 + alpha tr a'K a: the penalty as rows with targets 0."""
+    values, axes = np.linalg.eigh(K)
+    root = axes * np.sqrt(np.maximum(values, 0.0))
+    scale = np.sqrt(weights)[:, None]
+    above = np.hstack([scale * D, scale])
+    below = np.hstack([np.sqrt(alpha) * root.T, np.zeros((len(K), 1))])
+    targets = np.vstack([scale * Y, np.zeros((len(K), Y.shape[1]))])
+    solution = np.linalg.lstsq(np.vstack([above, below]), targets, rcond=None)[0]
+    left = targets - np.vstack([above, below]) @ solution
+    return solution[:-1], solution[-1], np.sum(left**2)
+
+
+def norm_prefit(D, K, Y, weights, n_steps, alpha):
+    """Figure 3 with the second term of eq. 13: each candidate is tried with all before it."""
+    support = []
+    for _ in range(n_steps):
+        left = np.full(D.shape[1], np.inf)
+        for k in range(D.shape[1]):
+            if k not in support and not any(np.array_equal(D[:, k], D[:, s]) for s in support):
+                chosen = [*support, k]
+                among = K[np.ix_(chosen, chosen)]
+                left[k] = norm_least_squares(D[:, chosen], among, Y, weights, alpha)[2]
+        support.append(_first_best(-left))
+    return support
+
+
+def norm_gradient_pursuit(loss, slope, D, K, y, weights, n_steps, alpha):
+    """Figure 4 for sum_i w_i L(y_i, f_i) + alpha a'K a (eq. 13); one output, back-fitting.
+
+    ||d_k|| is that of the objective under squared error: |d_k - mean|^2 + alpha K[k, k].
+    """
+    lengths = np.sqrt(_squared_norms(D, weights, True) + alpha * K.diagonal())
+
+    def fitted(support):
+        def objective(a):
+            value = weights @ loss(y, D[:, support] @ a[:-1] + a[-1])
+            return value + alpha * a[:-1] @ K[np.ix_(support, support)] @ a[:-1]
+
+        return minimize(objective, np.zeros(len(support) + 1), tol=1e-12).x
+
+    support, a = [], fitted([])
+    for _ in range(n_steps):
+        residual = -weights * slope(y, D[:, support] @ a[:-1] + a[-1])
+        products = D.T @ residual - 2 * alpha * K[:, support] @ a[:-1]
+        scores = np.abs(products) / lengths
+        scores[support] = -np.inf
+        support.append(_first_best(scores))
+        a = fitted(support)
+    return support, a
+
+
 def one_vs_rest(fitting, D, Y, budgets, *args, **kwargs):
     """One basis an output, the outputs taking turns; the models after 1, 2, ... steps."""
     weights = args[0]

@@ -25,7 +25,7 @@ atom), ``len`` and ``take`` (the chosen atoms, for the fitted model); see ``atom
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,7 @@ from pursuit.expansion.basis_functions import (
     OrientedAtoms,
     unite,
 )
+from pursuit.expansion.penalty import IDENTITY, Penalty, norm_penalty
 from pursuit.geometry.local_covariance import Neighborhoods, local_covariances
 from pursuit.geometry.row_hashes import blockwise_hashes
 from pursuit.kernels import Kernel, Precomputed, check_square
@@ -56,6 +57,7 @@ __all__ = [
     "draw_candidates",
     "given_centres",
     "oriented_gaussians",
+    "penalised",
     "resolve_dictionary",
     "training_rows",
     "user_functions",
@@ -78,14 +80,23 @@ class Dictionary:
     rows : ndarray of shape (n_atoms,) or None
         Index of the training row that an atom is centred on, -1 for an atom without one; None
         if no atom has one.
+    penalty : Penalty
+        What a ridge on their coefficients counts as large.
     """
 
     atoms: AtomSet
     rows: Array | None
+    penalty: Penalty = IDENTITY
 
     def __len__(self) -> int:
         """Number of candidates."""
         return len(self.atoms)
+
+    def ridge(self, alpha: float, chosen: Array) -> float | Array:
+        """What the ridge is among the chosen ones: alpha, or alpha P where P is no identity."""
+        if self.penalty.diagonal_only or not alpha:
+            return alpha
+        return alpha * self.penalty.block(chosen)
 
 
 def n_candidate_rows(
@@ -419,6 +430,30 @@ def resolve_dictionary(
             f"of names to functions, or a list of such parts, got {spec!r}"
         )
     return given_centres(kernel, spec, X.shape[1])
+
+
+def penalised(dictionary: Dictionary, penalty: str, X: Any = None) -> Dictionary:
+    """The same candidates under the ridge that an estimator's ``penalty`` names.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        The candidates.
+    penalty : {"identity", "norm"}
+        The squared length of the coefficients, or the squared norm of the function (eq. 13).
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features), optional
+        All rows that the caller gave; needed where their kernel values are.
+
+    Raises
+    ------
+    ValueError
+        If functions have no norm in common, or the kernel is not positive semidefinite.
+    """
+    if penalty == "identity":
+        return dictionary
+    precomputed = isinstance(dictionary.atoms.kernel, Precomputed)
+    places = X[dictionary.rows] if precomputed else None
+    return replace(dictionary, penalty=norm_penalty(dictionary.atoms, places))
 
 
 def _is_union(spec: Any) -> bool:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 import pursuit
@@ -837,3 +838,55 @@ def test_squared_error_stays_in_closed_form():
         fitted("regressor", "squared_error", 6, selection="squared_error"),
     ):
         assert_array_equal(one.dual_coef_, other.dual_coef_)
+
+
+@pytest.mark.parametrize("class_weight", [None, {"ant": 4.0, "mole": 1.0, "zebra": 0.5}])
+def test_a_score_of_the_users_choice_stops(class_weight):
+    X, _, labels, weights = awkward(90, seed=5)
+    options = {"gamma": 0.3, "class_weight": class_weight}
+    seen = []
+
+    def accuracy(model, X, y, sample_weight=None):
+        seen.append((y, sample_weight))
+        return balanced_accuracy_score(y, model.predict(X), sample_weight=sample_weight)
+
+    model = KernelMatchingPursuitClassifier(
+        12, early_stopping=True, scoring=accuracy, random_state=0, **options
+    ).fit(X, labels, weights)
+    y_held, w_held = seen[0]
+    held = np.array([next(i for i in range(90) if same(i)) for same in finders(w_held, weights)])
+    assert_array_equal(labels[held], y_held)
+    train = np.setdiff1d(np.arange(90), held)
+    whole = KernelMatchingPursuitClassifier(12, **options)
+    whole.fit(X[train], labels[train], weights[train])
+    scores = [
+        balanced_accuracy_score(y_held, predictions, sample_weight=w_held)
+        for predictions in whole.staged_predict(X[held])
+    ]
+    assert_allclose(model.validation_score_path_, scores)
+    assert model.n_iter_ == np.argmax(scores) + 1
+    assert not hasattr(model, "validation_loss_path_")
+
+
+def finders(some, weights):
+    """For each of some weights, whether a row has it."""
+    return [lambda i, w=w: np.isclose(weights[i], w, rtol=1e-12) for w in some]
+
+
+def test_a_score_stops_on_rows_given_with_names(frame_of):
+    X, _, labels, _ = awkward(60)
+    frame = frame_of(X)
+    model = KernelMatchingPursuitClassifier(8, early_stopping=True, scoring="accuracy", gamma=1.0)
+    model.fit(frame[:40], labels[:40], X_val=frame[40:], y_val=labels[40:])
+    whole = KernelMatchingPursuitClassifier(8, gamma=1.0).fit(frame[:40], labels[:40])
+    scores = [np.mean(p == labels[40:]) for p in whole.staged_predict(frame[40:])]
+    assert_allclose(model.validation_score_path_, scores)
+    assert model.n_iter_ == np.argmax(scores) + 1
+    with pytest.raises(ValueError, match="scoring is only used with early_stopping=True"):
+        KernelMatchingPursuitClassifier(scoring="accuracy").fit(X, labels)
+
+
+@pytest.fixture
+def frame_of():
+    pandas = pytest.importorskip("pandas")
+    return lambda X: pandas.DataFrame(X, columns=list("abcd"))

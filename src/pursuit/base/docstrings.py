@@ -90,9 +90,14 @@ fit_intercept : bool, default=True
     Whether to fit a constant, which is not penalised and not counted in `n_components`.""",
     "alpha": """
 alpha : float or "auto", default="auto"
-    Ridge: alpha times the squared norm of the coefficients is added to the weighted sum of
-    the losses. ``"auto"`` is 0.01 for losses that need not have a finite minimum (all margin
-    losses but ``"squared_error_tanh"``, and ``"poisson"``), and 0 for the others.""",
+    Ridge: alpha times the squared norm of the coefficients (see `penalty`) is added to the
+    weighted sum of the losses. ``"auto"`` is 0.01 for losses that need not have a finite minimum
+    (all margin losses but ``"squared_error_tanh"``, and ``"poisson"``), and 0 for the others.""",
+    "penalty": """
+penalty : {"identity", "norm"}, default="identity"
+    What the ridge counts as large: the coefficients, or the function. ``"norm"``: alpha times
+    the squared norm ``a'Ka`` of the function in the space of the kernel, as in a support vector
+    machine with C = 1/alpha (eq. 13); for functions of one positive semidefinite kernel.""",
     "multi_class": """
 multi_class : {"shared", "ovr"}, default="shared"
     One set of functions for all classes, chosen by the error summed over them, or one set
@@ -104,9 +109,10 @@ class_weight : mapping, "balanced" or None, default=None
     "early_stopping": """
 early_stopping : {False, True, "loo", "bound"}, default=False
     Keep the number of functions with the lowest loss (the smallest such number) on held-out rows
-    (True), in closed-form leave-one-out (``"loo"``, for ``loss="squared_error"`` with
-    ``refit_every=1`` and not for ``fitting="basic"``), or with the lowest bound on the
-    probability of an error (``"bound"``, theorem 3 of Hussain and Shawe-Taylor 2008; see
+    (True; or with the best `scoring`), in closed-form leave-one-out (``"loo"``, for
+    ``loss="squared_error"`` with ``refit_every=1`` and not for ``fitting="basic"``), or with the
+    lowest bound on the probability of an error (``"bound"``, theorem 3 of Hussain and Shawe-Taylor
+    2008; see
     `pursuit.bounds.matching_pursuit_bound`). False: use the whole budget.""",
     "error_tolerance": """
 error_tolerance : float, default=None
@@ -127,7 +133,7 @@ n_iter_no_change : int, default=None
     the whole budget.""",
     "tol": """
 tol : float, default=0.0
-    With early stopping, the least improvement of the loss that counts. Without, the mean
+    With early stopping, the least improvement of the loss or score that counts. Without, the mean
     training loss at which the path ends (0: never).""",
     "route": """
 route : {"auto", "gram", "direct"}, default="auto"
@@ -144,9 +150,10 @@ cv : int, splitter or iterable, default=5
     arrays.""",
     "scoring": """
 scoring : str or callable, default=None
-    What the folds are compared by: a name of scikit-learn's, or a callable
-    ``(estimator, X, y) -> float``, larger is better; with the sample weights where it takes them.
-    None: the loss of the fit. A score costs a prediction a step, the loss next to nothing.""",
+    What numbers of components are compared by, on the folds or the held-out rows of
+    ``early_stopping=True``: a name of scikit-learn's, or a callable ``(estimator, X, y) -> float``,
+    larger is better; with the sample weights where it takes them. None: the loss of the fit. A
+    score costs a prediction a step, the loss next to nothing.""",
     "rule": """
 rule : {"min", "one_se"}, default="min"
     ``"min"``: the best mean over the folds; ``"one_se"``: the smallest number of components whose
@@ -204,7 +211,8 @@ feature_names_in_ : ndarray of str
 """
 
 HELD_OUT_ATTRIBUTES = """
-validation_loss_path_, leave_one_out_loss_path_, bound_path_ : ndarray of shape (n_seen,)
+validation_loss_path_, validation_score_path_, leave_one_out_loss_path_, bound_path_ : \
+ndarray of shape (n_seen,)
     What early stopping followed, up to the last step examined; only the one that applies
     exists.
 error_tolerance_ : float

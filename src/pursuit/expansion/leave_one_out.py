@@ -6,8 +6,8 @@ e_i / (1 - h_i); see ``path.py`` for q.
 
 R comes from normal equations, whose digits the squared condition number takes, and 1 - h_i and e_i
 are small differences. So the functions q are made orthonormal once more: with S = Q'WQ (plus
-alpha R^{-T} R^{-1} for a ridge), which is I but for rounding, and S = C'C, R becomes C R and z
-becomes C^{-T} Q'WY.
+alpha R^{-T} P R^{-1} for a ridge alpha a'P a), which is I but for rounding, and S = C'C, R becomes
+C R and z becomes C^{-T} Q'WY.
 
 Where there is no closed form a row is measured without the vectors on which it has the only say:
 those for which u_i k(x_i, z)^2 is more than half of sum_l w_l k(x_l, z)^2.
@@ -39,6 +39,7 @@ __all__ = [
     "most_releasing",
     "orthonormal",
     "own_values",
+    "ridge_between",
 ]
 
 # A row whose leverage is this near to 1 is explained by itself alone.
@@ -171,8 +172,31 @@ def _without_vector(basis: BasisPath, q: Array, t: int) -> tuple[Array, Array]:
     return alpha[chosen] * ratio, directions[np.arange(len(q)), chosen] * ratio
 
 
+def ridge_between(alpha: float | Array, picks: Array) -> Array:
+    """The ridge matrix alpha P among the functions at `picks`, no two of them the same.
+
+    Parameters
+    ----------
+    alpha : float or ndarray of shape (n_vectors, n_vectors)
+        The ridge; alpha P where P is not the identity.
+    picks : ndarray of int
+        Functions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.expansion.leave_one_out import ridge_between
+    >>> ridge_between(0.5, np.array([3, 1]))
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    """
+    if isinstance(alpha, np.ndarray):
+        return np.asarray(alpha[np.ix_(picks, picks)])
+    return alpha * np.eye(len(picks))
+
+
 def orthonormal(
-    path: CoefficientPath, parts: Iterable[tuple[Array, Array, Array]], alpha: float
+    path: CoefficientPath, parts: Iterable[tuple[Array, Array, Array]], alpha: float | Array
 ) -> CoefficientPath:
     """The path with R and z from functions that are orthonormal to rounding; see the top.
 
@@ -182,8 +206,8 @@ def orthonormal(
         A path of `BasisPath`, not of basic pursuit.
     parts : iterable of (values, targets, weights)
         All training rows, as in `leave_one_out`.
-    alpha : float
-        The ridge.
+    alpha : float or ndarray of shape (n_vectors, n_vectors)
+        The ridge; alpha P among the path's functions where P is not the identity.
     """
     bases = cast("tuple[BasisPath, ...]", path.bases)
     grams = [np.zeros((len(basis.picks),) * 2) for basis in bases]
@@ -197,11 +221,11 @@ def orthonormal(
     return replace(path, bases=tuple(again))
 
 
-def _once_more(basis: BasisPath, gram: Array, products: Array, alpha: float) -> BasisPath:
+def _once_more(basis: BasisPath, gram: Array, products: Array, alpha: float | Array) -> BasisPath:
     """C R and C^{-T} Q'WY, where S is positive definite."""
-    if alpha:
+    if np.any(alpha):
         inverse = solve_upper(basis.factor, np.eye(len(gram)))
-        gram = gram + alpha * (inverse.T @ inverse)
+        gram = gram + inverse.T @ (ridge_between(alpha, basis.picks) @ inverse)
     correction = cholesky(gram)
     if len(correction) < len(gram) or not len(gram):
         return basis

@@ -6,9 +6,9 @@ Section 3 of P. Vincent and Y. Bengio, "Kernel matching pursuit", Machine Learni
 Problem. As in ``squared_error.py``, but with a loss L in place of the squared error: find few
 dictionary functions g_1, ..., g_N and coefficients so that
 
-    sum_i w_i L(y_i, f_N(x_i)) + alpha sum_n alpha_n^2,    f_N(x) = b + sum_n alpha_n g_n(x),
+    sum_i w_i L(y_i, f_N(x_i)) + alpha a'P a,    f_N(x) = b + sum_n a_n g_n(x),
 
-is small.
+is small; P is the identity, or K among the functions, for the norm of eq. 13.
 
 ===========  ======================  =====================================================
 symbol       name in code            shape
@@ -29,6 +29,7 @@ Steps (figure 4).
 
    a. R~ = -w dL(y, f)/df                                                       (eq. 8)
    b. gamma_n = argmax_k |<d_k, R~>| / ||d_k||                                  (eq. 9)
+      less alpha times the slope 2 sum_m P_km a_m of the penalty
    c. If n is a multiple of p, or the last step: all coefficients and the constant minimise the
       objective (eq. 11), by the damped Newton method of ``newton.py``, from where they are.
    d. Otherwise the new coefficient alone does (eq. 10); where a loss couples the outputs, these
@@ -72,6 +73,7 @@ from pursuit.greedy.multi_output import MultiOutputPursuit
 from pursuit.greedy.normal_equations import NormalEquations, WeightedValues
 from pursuit.greedy.pursuits import BasicPursuit, PivotedFactor
 from pursuit.linalg import blocks
+from pursuit.linalg.factor import solve_upper
 from pursuit.losses import Loss
 from pursuit.optimize.newton import (
     MOST_ITERATIONS,
@@ -148,7 +150,9 @@ class GradientPursuit:
         self.samples = Samples(X, Y[:, outputs], weights)
         self.selector, self.values, self.rule, self.budget = selector, values, rule, budget
         self.basic = isinstance(selector, BasicPursuit)
-        self.alpha = equations.alpha
+        self.alpha, self.penalty = equations.alpha, equations.penalty
+        # Rows of P of the functions chosen, where P is not the identity.
+        self.penalty_rows: dict[int, Array] = {}
         self.deviation = equations.atom_mean - values.origin.atoms
         self.atom_mean = equations.atom_mean
         self.pivots: list[int] = []
@@ -274,9 +278,25 @@ class GradientPursuit:
             products += residual[rows].T @ block
         if self.values.centred:
             products -= np.outer((root * residual).sum(axis=0), self.deviation)
-        if self.alpha and self.basic:
-            products -= 2.0 * self.alpha * self.held.T
+        if self.alpha:
+            products -= 2.0 * self.alpha * self._pull()
         return products
+
+    def _pull(self) -> Array:
+        """P a between every atom and the function so far, (T, M); half the slope of a'P a."""
+        if self.penalty.diagonal_only:
+            return self.held.T if self.basic else np.zeros_like(self.selector.cross)
+        atoms, n = list(self.penalty_rows), len(self.pivots)
+        if not n:
+            return np.zeros_like(self.selector.cross)
+        held = self.held[atoms] if self.basic else self._coefficients()
+        pull: Array = held.T @ np.array(list(self.penalty_rows.values()))
+        return pull
+
+    def _coefficients(self) -> Array:
+        """Those of the pivots, where all are fitted, (n, T)."""
+        n = len(self.pivots)
+        return solve_upper(self.factor[:n, :n], self.point[:-1])
 
     def _columns(self, pivots: Array) -> Array:
         """Some atoms on the training rows, less their means."""
@@ -287,6 +307,9 @@ class GradientPursuit:
     def _add(self, pivot: int, column: Array) -> None:
         """Steps c and d for a new function."""
         self.pivots.append(int(pivot))
+        if self.alpha and not self.penalty.diagonal_only and pivot not in self.penalty_rows:
+            n_atoms = len(self.deviation)
+            self.penalty_rows[int(pivot)] = self.penalty.rows(np.array([pivot]), n_atoms)[0]
         n = len(self.pivots)
         r = self.selector.factor_column(n)
         if not self.basic:
@@ -306,11 +329,13 @@ class GradientPursuit:
     def _line(self, pivot: int, column: Array, r: Array) -> None:
         """Step d, eq. 10."""
         norm = np.sqrt(self.selector.gram.diagonal[pivot])
+        own = self.penalty_rows[int(pivot)][pivot] if self.penalty_rows else 1.0
         problem = self._problem(
             DesignMatrix(None, (column / norm)[:, None]),
             np.array([[norm]]),
             offset=self.outputs,
-            held=self.held[pivot] if self.basic else 0.0,
+            held=self._pull()[:, pivot] / own if self.alpha and own else 0.0,
+            penalty=np.array([[own]]),
             intercept=False,
         )
         most = COUPLED_LINE_STEPS if self.rule.loss.coupled else None
@@ -327,7 +352,7 @@ class GradientPursuit:
         """Step c, eq. 11."""
         n = len(self.pivots)
         factor = self.factor[:n, :n]
-        problem = self._problem(self._basis(n, factor), factor)
+        problem = self._problem(self._basis(n, factor), factor, penalty=self._penalty())
         with blocks.blas_threads(4.0 * self.point.size * len(self.outputs)):
             best = minimise(problem, self.point, self.outputs, self.losses[0], self.preconditioner)
             if not self.rule.loss.convex:
@@ -341,8 +366,15 @@ class GradientPursuit:
         self.fitted.append(problem.coefficients(best.point))
         self.levels.append(self.unit * best.point[-1])
 
+    def _penalty(self) -> Array | None:
+        """P among the pivots; None: the identity."""
+        if not self.penalty_rows:
+            return None
+        P = np.array([self.penalty_rows[pivot][self.pivots] for pivot in self.pivots])
+        return np.asarray(0.5 * (P + P.T))
+
     def _least_squares(self, problem: Problem) -> Array:
-        """The least squared error: theta = Q'W (y - mean), as R'R = Phi'W Phi + alpha I."""
+        """The least squared error: theta = Q'W (y - mean), as R'R = Phi'W Phi + alpha P."""
         _, Y, weights, _ = self.samples
         start = np.empty_like(self.point)
         constant = weights @ Y / weights.sum() if self.unit else np.zeros(Y.shape[1])

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from pursuit._typing import Array
+from pursuit.expansion.penalty import IDENTITY, Penalty
 from pursuit.linalg import blocks
 
 __all__ = ["PANEL", "GramRows", "LazyGram", "SmallGram", "Values"]
@@ -30,7 +31,7 @@ class GramRows(Protocol):
 
     @property
     def alpha(self) -> float:
-        """Ridge, already added to the diagonal."""
+        """What the ridge has added to each entry of the diagonal, and to nothing else."""
 
     def has(self, index: int) -> bool:
         """Whether row `index` is at hand."""
@@ -108,18 +109,26 @@ class LazyGram:
         Diagonal of G, ridge included.
     alpha : float
         Ridge.
+    penalty : Penalty, optional
+        P of the ridge.
     """
 
     shareable = False
 
     def __init__(
-        self, values: Values, atom_sum: Array | None, diagonal: Array, alpha: float
+        self,
+        values: Values,
+        atom_sum: Array | None,
+        diagonal: Array,
+        alpha: float,
+        penalty: Penalty = IDENTITY,
     ) -> None:
         self._values = values
+        self._ridge, self._penalty = alpha, penalty
         self._atom_sum = atom_sum
         self._rows: dict[int, Array] = {}
         self.diagonal = diagonal
-        self.alpha = alpha
+        self.alpha = alpha if penalty.diagonal_only else 0.0
 
     def has(self, index: int) -> bool:
         """Whether row `index` is at hand."""
@@ -144,7 +153,8 @@ class LazyGram:
             block += values.T @ values
         if self._atom_sum is not None:
             block -= np.outer(self._atom_sum[atoms], self._atom_sum[atoms])
-        block[np.diag_indices_from(block)] += self.alpha
+        if self._ridge:
+            block += self._ridge * self._penalty.block(atoms)
         return block
 
     def _compute(self, panel: Array) -> Array:
@@ -154,7 +164,8 @@ class LazyGram:
             rows += block[:, panel].T @ block
         if self._atom_sum is not None:
             rows -= np.outer(self._atom_sum[panel], self._atom_sum)
-        rows[np.arange(len(panel)), panel] += self.alpha
+        if self._ridge:
+            rows += self._ridge * self._penalty.rows(panel, len(self.diagonal))
         return rows
 
     def _forget(self) -> None:

@@ -85,7 +85,7 @@ def make_pursuit(
         subset=dictionary.atoms.subset,
     )
     moments = gather(values, complete=method.route == "gram")
-    equations = normal_equations(moments, values, alpha=method.alpha)
+    equations = normal_equations(moments, values, alpha=method.alpha, penalty=dictionary.penalty)
     return pursuit_on(values, equations, budgets, method)
 
 

@@ -23,7 +23,7 @@ These *moments* add up over rows and can be subtracted: the moments of a trainin
 those of all rows less those of the rows left out, which makes K-fold paths exact and cheap.
 From moments to the centred normal equations:
 
-    G = G0 - c c'/W + alpha I,   B = B0 - s c'/W,   target_sq_norm = e0 - s^2/W,
+    G = G0 - c c'/W + alpha P,   B = B0 - s c'/W,   target_sq_norm = e0 - s^2/W,
     mean of d = o + c/W,         mean of y = p + s/W.
 
 Two routes give the rows of G. The **Gram route** accumulates G0 in the pass: l M^2 flops once,
@@ -44,6 +44,7 @@ import numpy as np
 
 from pursuit._typing import Array
 from pursuit._validation import Samples, refuse_not_finite
+from pursuit.expansion.penalty import IDENTITY, Penalty
 from pursuit.greedy.gram_rows import PANEL, LazyGram, SmallGram
 from pursuit.greedy.pursuits import DRAFT_ATOMS
 from pursuit.linalg import blocks
@@ -180,6 +181,8 @@ class NormalEquations:
         Sum of the weights.
     alpha : float
         Ridge on the atoms.
+    penalty : Penalty
+        P of the ridge; see ``expansion/penalty.py``.
     """
 
     gram: SmallGram | LazyGram
@@ -189,6 +192,7 @@ class NormalEquations:
     target_mean: Array
     weight: float
     alpha: float
+    penalty: Penalty = IDENTITY
 
 
 def choose_route(shape: tuple[int, int], n_atoms: int, n_steps: int) -> str:
@@ -360,7 +364,9 @@ def _origin(
     return Origin(atoms, np.average(samples.Y, axis=0, weights=samples.weights))
 
 
-def normal_equations(moments: Moments, values: WeightedValues, *, alpha: float) -> NormalEquations:
+def normal_equations(
+    moments: Moments, values: WeightedValues, *, alpha: float, penalty: Penalty = IDENTITY
+) -> NormalEquations:
     """Centre the moments and add the ridge.
 
     Parameters
@@ -371,18 +377,27 @@ def normal_equations(moments: Moments, values: WeightedValues, *, alpha: float) 
         The dictionary on the same rows, for the direct route.
     alpha : float
         Ridge on the atoms, never on the intercept.
+    penalty : Penalty, optional
+        P of the ridge; the identity if not given.
     """
-    return centred_equations(moments, alpha=alpha, centred=values.centred, values=values)
+    return centred_equations(
+        moments, alpha=alpha, centred=values.centred, values=values, penalty=penalty
+    )
 
 
 def centred_equations(
-    moments: Moments, *, alpha: float, centred: bool, values: WeightedValues | None = None
+    moments: Moments,
+    *,
+    alpha: float,
+    centred: bool,
+    values: WeightedValues | None = None,
+    penalty: Penalty = IDENTITY,
 ) -> NormalEquations:
     """The normal equations that moments alone give, where they hold the whole G0.
 
     Parameters
     ----------
-    moments, values, alpha
+    moments, values, alpha, penalty
         As in `normal_equations`.
     centred : bool
         Whether an intercept will be fitted. If not, the moments' origin must be zero.
@@ -398,16 +413,18 @@ def centred_equations(
         diagonal = diagonal - (c / root) ** 2
         cross = cross - np.outer(s / root, c / root)
         target_sq_norm = target_sq_norm - (s / root) ** 2
-    diagonal = np.where(diagonal > 100.0 * noise, diagonal + alpha, 0.0)
+    ridge = alpha * penalty.diagonal(len(diagonal)) if alpha else 0.0
+    diagonal = np.where(diagonal > 100.0 * noise, diagonal + ridge, 0.0)
     gram: SmallGram | LazyGram
     if moments.gram is not None or values is None:
         G = np.asarray(moments.gram)
         if centred:
             subtract_outer(G, c / root)
-        G[np.diag_indices_from(G)] += alpha
-        gram = SmallGram(G, diagonal, alpha)
+        if alpha:
+            penalty.add_to(G, alpha)
+        gram = SmallGram(G, diagonal, alpha if penalty.diagonal_only else 0.0)
     else:
-        gram = LazyGram(values, c / root if centred else None, diagonal, alpha)
+        gram = LazyGram(values, c / root if centred else None, diagonal, alpha, penalty)
     return NormalEquations(
         gram,
         cross,
@@ -416,4 +433,5 @@ def centred_equations(
         origin.targets + s / weight if centred else origin.targets,
         weight,
         alpha,
+        penalty,
     )

@@ -16,7 +16,7 @@ which is the exact value where the loss is quadratic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -34,8 +34,10 @@ from pursuit.expansion.leave_one_out import (
     most_releasing,
     orthonormal,
     own_values,
+    ridge_between,
 )
 from pursuit.expansion.path import BasisPath, CoefficientPath, staged_values
+from pursuit.expansion.penalty import IDENTITY
 from pursuit.expansion.probabilities import fit_inverse_temperature, negative_log_likelihood
 from pursuit.greedy.normal_equations import NormalEquations
 from pursuit.linalg import blocks
@@ -57,10 +59,13 @@ CALIBRATION_ROWS = 1_000
 FLAT = 1e-100
 
 
-def training_losses(path: CoefficientPath, equations: NormalEquations) -> Array:
+def training_losses(
+    path: CoefficientPath, equations: NormalEquations, penalties: Sequence[Array] | None = None
+) -> Array:
     """Weighted mean squared error after 0, 1, 2, ... steps, averaged over the outputs.
 
-    Each step lowers ``|y - f|^2 + alpha |a|^2`` by |z|^2; the ridge term is taken off again.
+    Each step lowers ``|y - f|^2 + alpha a'P a`` by |z|^2; the ridge term is taken off again.
+    `penalties` are P among the picks of each basis; None: the identity.
     """
     n_steps, n_outputs = path.n_steps, len(equations.target_sq_norm)
     total = np.zeros(n_steps + 1)
@@ -68,23 +73,26 @@ def training_losses(path: CoefficientPath, equations: NormalEquations) -> Array:
         squares = np.vstack([np.zeros((1, len(basis.outputs))), basis.targets**2])
         left = equations.target_sq_norm[basis.outputs] - squares.cumsum(axis=0)
         if equations.alpha:
-            left -= equations.alpha * _squared_coefficients(basis)
+            P = IDENTITY.block(basis.picks) if penalties is None else penalties[b]
+            left -= equations.alpha * _penalised(basis, P)
         taken = np.concatenate([[0], (path.order == b).cumsum()])
         total += left[taken].sum(axis=1)
     losses: Array = np.maximum(total, 0.0) / (equations.weight * n_outputs)
     return losses
 
 
-def _squared_coefficients(basis: BasisPath) -> Array:
-    """Squared norm of the coefficients after 0, 1, 2, ... steps of a basis, for each output."""
+def _penalised(basis: BasisPath, P: Array) -> Array:
+    """The penalty a'P a after 0, 1, 2, ... steps of a basis, for each output; P among its picks."""
     n_steps, n_outputs = basis.targets.shape
     norms = np.zeros((n_steps + 1, n_outputs))
     inverse = np.linalg.solve(basis.factor, np.eye(n_steps)) if n_steps else basis.factor
-    coefficients = np.zeros((int(basis.picks.max(initial=-1)) + 1, n_outputs))
+    images = P @ inverse
+    coefficients, weighed = np.zeros((n_steps, n_outputs)), np.zeros((n_steps, n_outputs))
     for n in range(n_steps):
         # alpha_{n+1} = alpha_n + z_{n+1} R^{-1} e_{n+1}, the paper's incremental update.
-        np.add.at(coefficients, basis.picks, np.outer(inverse[:, n], basis.targets[n]))
-        norms[n + 1] = (coefficients**2).sum(axis=0)
+        coefficients += np.outer(inverse[:, n], basis.targets[n])
+        weighed += np.outer(images[:, n], basis.targets[n])
+        norms[n + 1] = (coefficients * weighed).sum(axis=0)
     return norms
 
 
@@ -184,7 +192,7 @@ def leave_one_out_losses(
     atoms: AtomSet,
     samples: Samples,
     fit_intercept: bool,
-    alpha: float,
+    alpha: float | Array,
 ) -> Array:
     """Closed-form leave-one-out mean squared error after 1, 2, ... steps."""
     X, Y, weights, _ = samples
@@ -207,7 +215,7 @@ def inverse_temperatures(
     fit_intercept: bool,
     basic: bool,
     loss: Loss = LOSSES["squared_error"],
-    alpha: float = 0.0,
+    alpha: float | Array = 0.0,
     total: float | None = None,
 ) -> Array:
     """Inverse temperatures along the path, as rows (first step they apply to, value).
@@ -216,8 +224,9 @@ def inverse_temperatures(
     form: of training values less the vectors on which a row has the only say), on up to 1000 evenly
     spaced rows. They are refreshed at each of the first 32 steps and then whenever the path has
     grown by 10 %, which depends on the number of steps alone. A loss with probabilities of its own
-    keeps its one, but where these are worse than the frequencies of the classes. `total` is the
-    weight of all training rows, where `samples` are some of them.
+    keeps its one, but where these are worse than the frequencies of the classes. `alpha` is the
+    ridge, or alpha P among the functions; `total` is the weight of all training rows, where
+    `samples` are some of them.
     """
     if not path.n_steps:
         return np.empty((0, 2))
@@ -240,7 +249,7 @@ def left_out_quantiles(
     fit_intercept: bool,
     basic: bool,
     loss: Loss = LOSSES["squared_error"],
-    alpha: float = 0.0,
+    alpha: float | Array = 0.0,
     total: float | None = None,
 ) -> tuple[Array, Array]:
     """Quantiles of absolute leave-one-out errors along the path; see ``expansion/intervals.py``.
@@ -346,10 +355,10 @@ def _left_out(
 
 
 class Objective(NamedTuple):
-    """What the coefficients of a `RefittedPath` minimise."""
+    """What the coefficients of a path minimise; alpha P where P is not the identity."""
 
     loss: Loss
-    alpha: float
+    alpha: float | Array
     intercept: bool
 
 
@@ -412,8 +421,9 @@ def _hessians(
     k = coefficients.shape[1]
     shift = constant + path.atom_mean[:k] @ coefficients.T
     columns = {int(t): chosen for outputs, chosen in _chosen(path, n, intercept) for t in outputs}
-    ridges = np.append(np.full(len(path.atom_mean), 2.0 * alpha), 0.0)
-    hessians = [np.diag(ridges[columns[t]]) for t in range(len(columns))]
+    ridges = np.zeros((len(path.atom_mean) + 1,) * 2)
+    ridges[:-1, :-1] = 2.0 * ridge_between(alpha, np.arange(len(path.atom_mean)))
+    hessians = [ridges[np.ix_(columns[t], columns[t])] for t in range(len(columns))]
     for rows in blocks.row_blocks(samples.X.shape[0], 32.0 * len(path.atom_mean)):
         evaluated = blocks.evaluate(functions, samples.X[rows], len(path.atom_mean))
         values = _with_constant(path, evaluated, intercept)

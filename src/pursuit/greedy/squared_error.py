@@ -53,4 +53,9 @@ class SquaredErrorPursuit(MultiOutputPursuit):
 
     def training_losses(self, path: CoefficientPath) -> Array:
         """Mean squared error after 1, 2, ... steps."""
-        return training_losses(path, self.equations)[1:]
+        penalties = None
+        if self.equations.alpha:
+            block = self.equations.penalty.block
+            picks = zip(self.pursuits, path.bases, strict=True)
+            penalties = [block(pursuit.pivots[: len(b.picks)]) for pursuit, b in picks]
+        return training_losses(path, self.equations, penalties)[1:]

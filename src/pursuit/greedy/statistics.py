@@ -53,6 +53,7 @@ from pursuit.base.docstrings import with_entries
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.dictionary import Dictionary
 from pursuit.expansion.basis_functions import Atoms
+from pursuit.expansion.penalty import IDENTITY, Penalty
 from pursuit.geometry.row_hashes import hashes
 from pursuit.greedy.normal_equations import (
     Moments,
@@ -279,7 +280,9 @@ class KernelStatistics(KernelParameters):
         self._plus(other.moments_, other.sketch_, seen, other._one_dimensional)
         return self
 
-    def equations(self, *, fit_intercept: bool = True, alpha: float = 0.0) -> NormalEquations:
+    def equations(
+        self, *, fit_intercept: bool = True, alpha: float = 0.0, penalty: Penalty = IDENTITY
+    ) -> NormalEquations:
         """The normal equations of all rows seen.
 
         Parameters
@@ -288,6 +291,8 @@ class KernelStatistics(KernelParameters):
             Whether a constant is free.
         alpha : float, default=0.0
             Ridge on the coefficients.
+        penalty : Penalty, optional
+            What the ridge counts as large; the identity if not given.
 
         Returns
         -------
@@ -295,7 +300,9 @@ class KernelStatistics(KernelParameters):
             To be solved for any of the kernel functions.
         """
         check_is_fitted(self, "moments_")
-        return equations_of(self.moments_, fit_intercept=fit_intercept, alpha=alpha)
+        return equations_of(
+            self.moments_, fit_intercept=fit_intercept, alpha=alpha, penalty=penalty
+        )
 
     @property
     def dictionary(self) -> Dictionary:
@@ -378,13 +385,17 @@ class KernelStatistics(KernelParameters):
 
 
 def equations_of(
-    moments: Moments, *, fit_intercept: bool = True, alpha: float = 0.0
+    moments: Moments,
+    *,
+    fit_intercept: bool = True,
+    alpha: float = 0.0,
+    penalty: Penalty = IDENTITY,
 ) -> NormalEquations:
     """The normal equations of sums over rows, which stay as they are."""
     if not fit_intercept:
         zero = Origin(np.zeros_like(moments.atom_sum), np.zeros_like(moments.target_sum))
         moments = moments.about(zero)
-    return centred_equations(moments.copy(), alpha=alpha, centred=fit_intercept)
+    return centred_equations(moments.copy(), alpha=alpha, centred=fit_intercept, penalty=penalty)
 
 
 def require_rows(statistics: Any, *, classes: bool | None = None) -> None:

@@ -22,6 +22,7 @@ from pursuit.greedy.multi_output import MultiOutputPursuit
 __all__ = [
     "Decision",
     "Fit",
+    "Losses",
     "Stopping",
     "best_prefix",
     "below_threshold",

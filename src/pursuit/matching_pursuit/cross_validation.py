@@ -175,7 +175,8 @@ class FoldPaths:
             moments = self.total.without(left_out)
         else:
             moments = self.total.copy()
-        return normal_equations(moments, values, alpha=self.method.alpha)
+        penalty = self.dictionary.penalty
+        return normal_equations(moments, values, alpha=self.method.alpha, penalty=penalty)
 
     def _values(self, rows: Array, *, keep: bool = False) -> WeightedValues:
         """The dictionary on some rows, measured from one origin."""

@@ -48,8 +48,7 @@ additions. With several outputs the score of an atom is summed over them.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -60,15 +59,22 @@ from pursuit import _validation
 from pursuit._typing import Array, Watch
 from pursuit._validation import Samples
 from pursuit.base.callbacks import Watcher
-from pursuit.base.cross_validation import Split, gamma_grid, resolve_scorer
+from pursuit.base.cross_validation import (
+    Rows,
+    Split,
+    gamma_grid,
+    resolve_scorer,
+)
 from pursuit.base.docstrings import with_shared_sections
 from pursuit.base.parameters import constructor
 from pursuit.dictionary import CANDIDATES_A_VECTOR, Dictionary, n_candidate_rows
+from pursuit.expansion.basis_functions import AtomSet
+from pursuit.expansion.path import CoefficientPath
 from pursuit.greedy.any_loss import warn_unconverged
 from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.greedy.multi_output import MultiOutputPursuit, round_robin
 from pursuit.greedy.path_losses import bound_path, held_out_losses, leave_one_out_losses
-from pursuit.greedy.stopping import Fit, Stopping, choose_prefix
+from pursuit.greedy.stopping import Fit, Losses, Stopping, choose_prefix
 from pursuit.losses import Loss
 from pursuit.matching_pursuit.blocks import BlocksClassifier, BlocksRegressor
 from pursuit.matching_pursuit.cross_validation import fold_losses, hold_out
@@ -141,6 +147,7 @@ class _EarlyStopping(MatchingPursuit):
 
     early_stopping: bool | str = False
     validation_fraction: float = 0.1
+    scoring: Any = None
     n_iter_no_change: int | None = None
     tol: float = 0.0
     warm_start: bool = False
@@ -182,7 +189,7 @@ class _EarlyStopping(MatchingPursuit):
             train = _some(samples, rows)
             loss = self._loss(train, budgets)
             method = self._method(loss)
-            stopping = self._stopping(train, loss, validation, places(dictionary.rows, rows))
+            stopping = self._stopping(dictionary, train, rows, loss, validation)
             watch = self._watch(watcher, dictionary, train, method, loss)
             fit = _followed(search.pursuit, dictionary, stopping, watch)
             self._store_watched(fit.watched_losses)
@@ -240,6 +247,8 @@ class _EarlyStopping(MatchingPursuit):
         _validation.check_choice("warm_start", self.warm_start, (True, False))
         _validation.check_real("validation_fraction", self.validation_fraction, 0, 1, above=True)
         _validation.check_integer("n_iter_no_change", self.n_iter_no_change, optional=True)
+        if self.scoring is not None and self.early_stopping is not True:
+            raise ValueError("scoring is only used with early_stopping=True")
         if self.early_stopping == "loo" and self.fitting == "basic":
             raise ValueError(
                 "early_stopping='loo' needs fitting='prefit' or 'backfit': basic matching "
@@ -251,54 +260,78 @@ class _EarlyStopping(MatchingPursuit):
         return None
 
     def _stopping(
-        self, train: Samples, loss: Loss, validation: Samples | None, centres: Array | None
+        self,
+        dictionary: Dictionary,
+        train: Samples,
+        rows: Array,
+        loss: Loss,
+        validation: Samples | None,
     ) -> Stopping:
-        """The rule for ending the path."""
-        patience, tol = self.n_iter_no_change, self.tol
+        """The rule for ending the path; `rows` are the places of the training rows."""
         if self.early_stopping == "loo":
-            method = self._method(loss)
-            if method.rule is not None:
-                raise ValueError(
-                    "early_stopping='loo' is closed-form for loss='squared_error' with "
-                    "refit_every=1 only"
-                )
-            return Stopping(
-                lambda path, atoms, support: leave_one_out_losses(
-                    path, atoms, train, method.fit_intercept, method.alpha
-                ),
-                patience,
-                tol,
+            watched = self._leave_one_out(dictionary, train, loss)
+        elif self.early_stopping == "bound":
+            watched = self._bound(train, loss, places(dictionary.rows, rows))
+        elif validation is None:
+            return Stopping(tol=self.tol)
+        else:
+            watched = self._on_held_out(dictionary, train, loss, validation)
+        return Stopping(watched, self.n_iter_no_change, self.tol)
+
+    def _leave_one_out(self, dictionary: Dictionary, train: Samples, loss: Loss) -> Losses:
+        """Losses of every row without it."""
+        method = self._method(loss)
+        if method.rule is not None:
+            raise ValueError(
+                "early_stopping='loo' is closed-form for loss='squared_error' with "
+                "refit_every=1 only"
             )
-        if self.early_stopping == "bound":
-            own = one_function_a_row(centres)
-            tolerance = self._error_tolerance(train)
-            if tolerance is not None:
-                self.error_tolerance_ = tolerance
-            return Stopping(
-                lambda path, atoms, support: bound_path(
-                    path, atoms, train, own[support], tolerance, loss
-                ),
-                patience,
-                tol,
-            )
-        if validation is None:
-            return Stopping(tol=tol)
-        loss.check_targets(validation.Y, "y_val")
-        return Stopping(
-            lambda path, atoms, support: held_out_losses(path, atoms, validation, loss),
-            patience,
-            tol,
+        return lambda path, atoms, support: leave_one_out_losses(
+            path, atoms, train, method.fit_intercept, dictionary.ridge(method.alpha, support)
         )
+
+    def _bound(self, train: Samples, loss: Loss, centres: Array | None) -> Losses:
+        """The bound of theorem 3."""
+        own = one_function_a_row(centres)
+        tolerance = self._error_tolerance(train)
+        if tolerance is not None:
+            self.error_tolerance_ = tolerance
+        return lambda path, atoms, support: bound_path(
+            path, atoms, train, own[support], tolerance, loss
+        )
+
+    def _on_held_out(
+        self, dictionary: Dictionary, train: Samples, loss: Loss, validation: Samples
+    ) -> Losses:
+        """Losses on rows held out, or scores with their sign turned."""
+        loss.check_targets(validation.Y, "y_val")
+        if self.scoring is None:
+            return lambda path, atoms, support: held_out_losses(path, atoms, validation, loss)
+        scorer, method = resolve_scorer(self, self.scoring), self._method(loss)
+        rows = Rows(validation.X, self._seen(validation), self._own_weights(validation))
+
+        def losses(path: CoefficientPath, atoms: AtomSet, support: Array) -> Array:
+            fit = Fit(path, support, np.zeros(path.n_steps), None, "")
+            stages = self._staged_models(fit, dictionary, train, method, loss)
+            return -np.array([scorer(stage, rows) for stage in stages])
+
+        return losses
 
     def _store_watched(self, losses: Array | None) -> None:
         """Store the losses under the name of what they were measured on."""
         names = {True: "validation_loss_path_", "loo": "leave_one_out_loss_path_"}
-        names["bound"] = "bound_path_"
-        stale = [*names.values(), *(["error_tolerance_"] * (self.early_stopping != "bound"))]
+        names["bound"], scores = "bound_path_", "validation_score_path_"
+        stale = [
+            *names.values(),
+            scores,
+            *(["error_tolerance_"] * (self.early_stopping != "bound")),
+        ]
         for name in stale:
             if hasattr(self, name):
                 delattr(self, name)
-        if losses is not None:
+        if losses is not None and self.scoring is not None:
+            self.validation_score_path_ = -losses
+        elif losses is not None:
             setattr(self, names[self.early_stopping], losses)
 
 
@@ -411,23 +444,10 @@ class _CrossValidation(StatisticsCV):
 
         def scores(dictionary: Dictionary, fit: Fit, split: Split) -> Array:
             train, test = samples.take(split[0]), seen.take(split[1])
-            model = copy.copy(self)._store_path(fit, dictionary, train, method, loss)
-            model._forget_names()
-            return np.array([scorer(stage, test) for stage in model._stages()])
+            stages = self._staged_models(fit, dictionary, train, method, loss)
+            return np.array([scorer(stage, test) for stage in stages])
 
         return scores
-
-    def _forget_names(self) -> None:
-        """Take rows without the names of their features."""
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _stages(self) -> Iterator[Self]:
-        """The models after 1, 2, ... steps, or after none for an empty path."""
-        if not self.n_iter_:
-            yield self
-        for n in range(1, self.n_iter_ + 1):
-            yield self.truncate(n)
 
 
 def _some(samples: Samples, rows: Array) -> Samples:

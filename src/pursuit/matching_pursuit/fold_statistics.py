@@ -18,6 +18,7 @@ import numpy as np
 
 from pursuit._typing import Array
 from pursuit.base.cross_validation import CrossValidated
+from pursuit.dictionary import penalised
 from pursuit.greedy.fold_losses import moment_losses
 from pursuit.greedy.normal_equations import Moments
 from pursuit.greedy.statistics import KernelStatistics
@@ -62,7 +63,7 @@ class StatisticsCV(CrossValidated, FitsSums):
         totals = [_total(table) for table in tables]
         self.cv_loss_path_ = np.array(
             [
-                [self._fold_losses(total.moments_, fold.moments_, budgets) for fold in table]
+                [self._fold_losses(total, fold.moments_, budgets) for fold in table]
                 for table, total in zip(tables, totals, strict=True)
             ]
         )
@@ -70,9 +71,10 @@ class StatisticsCV(CrossValidated, FitsSums):
         best = totals[int(self.best_index_) // sum(budgets)]
         return self._fit_sums(best, best.dictionary, self._first_budgets(budgets))
 
-    def _fold_losses(self, total: Moments, fold: Moments, budgets: list[int]) -> Array:
+    def _fold_losses(self, total: KernelStatistics, fold: Moments, budgets: list[int]) -> Array:
         """Losses on a fold after 1, 2, ... steps of the path on the other rows."""
-        search = self._sums_pursuit(total.without(fold.about(total.origin)), budgets)
+        others = total.moments_.without(fold.about(total.moments_.origin))
+        search = self._sums_pursuit(others, penalised(total.dictionary, self.penalty), budgets)
         search.extend(sum(budgets))
         losses = moment_losses(*search.path(), fold)
         return extended(losses[1:] if len(losses) > 1 else losses, budgets)

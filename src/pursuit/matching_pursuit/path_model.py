@@ -27,7 +27,13 @@ from pursuit.base.estimators import (
 )
 from pursuit.base.intervals import IntervalRegressor
 from pursuit.base.parameters import KernelParameters, constructor, positional
-from pursuit.dictionary import Dictionary, draw_candidates, n_candidate_rows, resolve_dictionary
+from pursuit.dictionary import (
+    Dictionary,
+    draw_candidates,
+    n_candidate_rows,
+    penalised,
+    resolve_dictionary,
+)
 from pursuit.expansion.basis_functions import AtomSet
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.path import CoefficientPath, staged_values
@@ -46,6 +52,7 @@ __all__ = ["MatchingPursuit", "PathClassifier", "PathRegressor"]
 _LOSS_PATHS = (
     "train_loss_path_",
     "validation_loss_path_",
+    "validation_score_path_",
     "leave_one_out_loss_path_",
     "bound_path_",
 )
@@ -179,6 +186,7 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
     n_candidates: int | float | None = None
     fit_intercept: bool = True
     alpha: float | str = "auto"
+    penalty: str = "identity"
 
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""
@@ -188,6 +196,7 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
         _validation.check_choice("fit_intercept", self.fit_intercept, (True, False))
         if not (isinstance(self.alpha, str) and self.alpha == "auto"):
             _validation.check_real("alpha", self.alpha)
+        _validation.check_choice("penalty", self.penalty, ("identity", "norm"))
         _validation.check_integer("refit_every", self.refit_every)
         if self.fitting == "basic" and self.refit_every != 1:
             raise ValueError("refit_every has no meaning for fitting='basic', which never re-fits")
@@ -273,7 +282,7 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
         for name in ("n_candidates", "search_candidates"):
             if getattr(self, name, None) is not None and found.rows is None:
                 raise ValueError(f"{name} has no meaning with a dictionary of given centres")
-        return found
+        return penalised(found, self.penalty, samples.X)
 
     def _store_fit(
         self,
@@ -329,10 +338,28 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
         self.train_loss_path_ = fit.train_losses
         self.stop_reason_ = fit.reason
         setting = {"fit_intercept": self.fit_intercept, "basic": self.fitting == "basic"}
-        self._calibrate(
-            fit.path, atoms, train, loss=loss, alpha=method.alpha, total=total, **setting
-        )
+        ridge = dictionary.ridge(method.alpha, fit.support)
+        self._calibrate(fit.path, atoms, train, loss=loss, alpha=ridge, total=total, **setting)
         return self
+
+    def _own_weights(self, samples: Samples) -> Array:
+        """Weights of the rows themselves, without those of their classes."""
+        return samples.weights
+
+    def _staged_models(
+        self, fit: Fit, dictionary: Dictionary, train: Samples, method: Method, loss: Loss
+    ) -> Iterator[Self]:
+        """The models after 1, 2, ... steps of a path, or after none of an empty one.
+
+        They take rows without the names of their features.
+        """
+        model = copy.copy(self)._store_path(fit, dictionary, train, method, loss)
+        if hasattr(model, "feature_names_in_"):
+            del model.feature_names_in_
+        if not model.n_iter_:
+            yield model
+        for n in range(1, model.n_iter_ + 1):
+            yield model.truncate(n)
 
     def _calibrate(
         self, path: CoefficientPath, atoms: AtomSet, train: Samples, **setting: Any
@@ -363,6 +390,10 @@ class PathClassifier(ExpansionClassifier, MatchingPursuit):
             raise ValueError(f"y_val has the label {y[unknown][0]}, which y does not have")
         codes = np.searchsorted(self.classes_, y)
         return signed_targets(codes, len(self.classes_)), self._class_weights[codes]
+
+    def _own_weights(self, samples: Samples) -> Array:
+        """Weights over those of the classes."""
+        return np.asarray(samples.weights / self._class_weights[class_codes(samples.Y)])
 
     @property
     def temperature_(self) -> float:  # type: ignore[override]

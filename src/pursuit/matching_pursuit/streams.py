@@ -27,7 +27,13 @@ from pursuit._validation import (
     Samples,
 )
 from pursuit._warnings import warn
-from pursuit.dictionary import CANDIDATES_A_VECTOR, DEFAULT_CANDIDATES, Dictionary, n_candidate_rows
+from pursuit.dictionary import (
+    CANDIDATES_A_VECTOR,
+    DEFAULT_CANDIDATES,
+    Dictionary,
+    n_candidate_rows,
+    penalised,
+)
 from pursuit.greedy.normal_equations import Moments
 from pursuit.greedy.squared_error import SquaredErrorPursuit
 from pursuit.greedy.statistics import KernelStatistics, equations_of, require_rows
@@ -85,10 +91,13 @@ class FitsSums(MatchingPursuit):
             if getattr(statistics, name, None) is not None:
                 setattr(self, name, getattr(statistics, name))
 
-    def _sums_pursuit(self, moments: Moments, budgets: list[int]) -> SquaredErrorPursuit:
+    def _sums_pursuit(
+        self, moments: Moments, dictionary: Dictionary, budgets: list[int]
+    ) -> SquaredErrorPursuit:
         """The pursuit on sums, not yet grown."""
         ridge = self._ridge(LOSSES["squared_error"])
-        equations = equations_of(moments, fit_intercept=self.fit_intercept, alpha=ridge)
+        penalty, centred = dictionary.penalty, self.fit_intercept
+        equations = equations_of(moments, fit_intercept=centred, alpha=ridge, penalty=penalty)
         return SquaredErrorPursuit(equations, self.fitting, budgets)
 
     def _fit_sums(
@@ -101,7 +110,8 @@ class FitsSums(MatchingPursuit):
         loss, moments = LOSSES["squared_error"], statistics.moments_
         self._take_names(statistics)
         budgets = budgets or self._budgets(len(moments.target_sum))
-        pursuit = self._sums_pursuit(moments, budgets)
+        dictionary = penalised(dictionary, self.penalty)
+        pursuit = self._sums_pursuit(moments, dictionary, budgets)
         fit = choose_prefix(pursuit, dictionary.atoms, Stopping(tol=getattr(self, "tol", 0.0)))
         warn_short(fit, sum(budgets))
         kept, method = statistics.sketch_.samples, self._method(loss)

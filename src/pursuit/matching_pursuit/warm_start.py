@@ -23,7 +23,7 @@ from pursuit.greedy.multi_output import MultiOutputPursuit
 __all__ = ["Search", "fingerprint"]
 
 # Parameters that say when a path ends, or nothing of it.
-ENDS = {"n_components", "tol", "n_iter_no_change", "warm_start", "error_tolerance"}
+ENDS = {"n_components", "tol", "n_iter_no_change", "warm_start", "error_tolerance", "scoring"}
 
 
 class Search(NamedTuple):

@@ -3,14 +3,15 @@
 Equation 11 of Vincent and Bengio (2002), with weights, a ridge and an intercept: over the
 coefficients theta (n x T) of n columns and a constant beta (T), minimise
 
-    J = sum_i w_i L(y_i, f_i) + alpha |R^{-1} theta|^2,    f = f0 + Q theta + beta.
+    J = sum_i w_i L(y_i, f_i) + alpha a'P a,    a = R^{-1} theta,    f = f0 + Q theta + beta.
 
 ===========  ===================  =======================================================
 symbol       name in code         shape and meaning
 ===========  ===================  =======================================================
 Q            ``columns``          (l, n)  functions on the training rows, nearly orthonormal
 R            ``factor``           (n, n)  upper triangular, functions = Q R, so that
-                                  R^{-1} theta are the coefficients of the functions
+                                  a = R^{-1} theta are the coefficients of the functions
+P            ``penalty``          (n, n)  what the ridge counts as large; mostly the identity
 f0           ``offset``           (l, T)  what is kept fixed
 u            ``constant``         1 / sqrt(sum_i w_i), or 0 without an intercept: the constant
                                   as one more column of unit norm
@@ -20,7 +21,7 @@ c            ``curvature``        (l, T)  d2L/df2; (l, T, T) if the loss couples
 
 Gradient and Hessian, with g = dL/df and Z = [Q, u]:
 
-    grad J = Z'(w g) + 2 alpha S'S x,      Hess J = Z' diag(w c) Z + 2 alpha S'S,
+    grad J = Z'(w g) + 2 alpha S'P S x,      Hess J = Z' diag(w c) Z + 2 alpha S'P S,
     S = [R^{-1}, 0].
 
 Each iteration solves (Hess + mu I) d = -grad and takes the first of the steps d, d/2, d/4, d/8
@@ -89,6 +90,7 @@ class _Terms(NamedTuple):
     offset: Array | float = 0.0
     held: Array | float = 0.0
     intercept: bool = True
+    penalty: Array | None = None
 
 
 class Problem(_Terms):
@@ -114,6 +116,8 @@ class Problem(_Terms):
         Coefficients that the ridge counts in addition to R^{-1} theta.
     intercept : bool
         Whether beta is free.
+    penalty : ndarray of shape (n, n) or None
+        P; None: the identity.
     """
 
     @property
@@ -139,26 +143,31 @@ class Problem(_Terms):
         """The penalty."""
         if not self.alpha or not self.columns.shape[1]:
             return 0.0
-        return self.alpha * float(((self.coefficients(x) + self.held) ** 2).sum())
+        a = self.coefficients(x) + self.held
+        return self.alpha * float((a * self._weighed(a)).sum())
 
     def ridge_slope(self, x: Array) -> Array:
         """Gradient of the penalty."""
         slope = np.zeros_like(x)
         if self.alpha and self.columns.shape[1]:
-            inner = 2.0 * self.alpha * (self.coefficients(x) + self.held)
+            inner = 2.0 * self.alpha * self._weighed(self.coefficients(x) + self.held)
             slope[:-1] = solve_transposed(self.factor, inner)
         return slope
 
     @cached_property
     def ridge_hessian(self) -> Array | float:
-        """2 alpha S'S, the same at every point."""
+        """2 alpha S'P S, the same at every point."""
         n = self.columns.shape[1]
         if not self.alpha or not n:
             return 0.0
         inverse = solve_upper(self.factor, np.eye(n))
         hessian = np.zeros((n + 1, n + 1))
-        hessian[:n, :n] = 2.0 * self.alpha * (inverse.T @ inverse)
+        hessian[:n, :n] = 2.0 * self.alpha * (inverse.T @ self._weighed(inverse))
         return hessian
+
+    def _weighed(self, a: Array) -> Array:
+        """P a."""
+        return a if self.penalty is None else self.penalty @ a
 
     def objective(self, minimum: Minimum) -> float:
         """J at a minimum."""
@@ -440,7 +449,7 @@ class Preconditioner:
 
 
 def _diagonal_blocks(problem: Problem, curvature: Array) -> list[Array]:
-    """Z' diag(c_t) Z + 2 alpha S'S for the weighted curvature c_t of each output."""
+    """Z' diag(c_t) Z + 2 alpha S'P S for the weighted curvature c_t of each output."""
     mixed = problem.columns.rmatvec(curvature)
     ridge = problem.ridge_hessian
     n, u = problem.columns.shape[1], problem.constant
