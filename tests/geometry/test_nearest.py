@@ -48,6 +48,33 @@ def test_ranks_are_those_of_the_differences(name, dtype, rng):
         np.testing.assert_array_equal(found, plain(rows, queries, min(k, len(rows))))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", DATA)
+def test_sets_of_some_sizes_and_their_distances(name, dtype, rng):
+    rows = DATA[name](rng).astype(dtype)
+    queries = np.vstack([rows[::37], rows[:20] + rng.normal(size=rows[:20].shape).astype(dtype)])
+    index = NearestRows(rows)
+    near = index.nearest_sets(queries, [3, 9])
+    expected = plain(rows, queries, min(9, len(rows)))
+    for k in (3, 9):
+        np.testing.assert_array_equal(np.sort(near.found[:, :k]), np.sort(expected[:, :k]))
+    exact = index.squared_distances(queries, near.found)
+    lengths = 2 * np.abs(rows - np.median(rows, axis=0)).max() ** 2 * rows.shape[1] + exact
+    error = np.abs(near.squared_distances - exact)
+    assert (error <= 40 * np.finfo(dtype).eps * lengths).all()
+    assert (near.squared_distances[exact == 0.0] == 0.0).all()
+
+
+def test_which_products_keep_their_digits(rng):
+    """Two clusters: far from each other, products of either lose the digits of its distances."""
+    rows = rng.normal(size=(200, 30))
+    for distance, kept in ((0.0, True), (1e3, False)):
+        moved = rows + distance * (np.arange(200) % 2)[:, None]
+        index = NearestRows(moved)
+        near = index.nearest_sets(moved[:20] + 0.1, [5])
+        np.testing.assert_array_equal(index.keeps_digits(near), kept)
+
+
 @pytest.mark.parametrize("name", ["wide", "low dimension, a tree", "copies", "a grid in the plane"])
 def test_a_row_left_out_is_no_neighbour(name, rng):
     rows = DATA[name](rng)
@@ -124,7 +151,8 @@ def test_blocks_change_nothing(name, rng, monkeypatch):
 
 def test_chunks_cover_the_rows():
     parts = list(chunks(103, 8.0, 80))
-    assert [part.start for part in parts] == list(range(0, 103, 10))
-    assert parts[-1].stop == 103 and list(chunks(0, 8.0)) == []
+    starts = [part.start for part in parts]
+    assert starts == [0, *(part.stop for part in parts[:-1])] and parts[-1].stop == 103
+    assert max(part.stop - part.start for part in parts) <= 10 and list(chunks(0, 8.0)) == []
     with sklearn.config_context(working_memory=1):
         assert max(part.stop - part.start for part in chunks(10**6, 1000.0)) <= 262

@@ -98,6 +98,48 @@ def test_hyperplane_equals_least_squares(k, alpha, clouds):
     np.testing.assert_allclose(-model._outputs(Q), expected, rtol=1e-9, atol=1e-10)
 
 
+def shared(monkeypatch, at_most=np.inf):
+    """Products of neighbours are shared, whatever it costs; the types that they were made in."""
+    module, made = pursuit.geometry.shared_products, []
+    monkeypatch.setattr(module, "GAIN", at_most)
+    monkeypatch.setattr(module, "GATHERED_FEATURES", 0)
+    grams = module.SharedProducts.grams
+    recorded = lambda own, part: made.append(own.products.dtype) or grams(own, part)  # noqa: E731
+    monkeypatch.setattr(module.SharedProducts, "grams", recorded)
+    return made
+
+
+@whole_space
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [1, 2, 6, 14, 25])
+def test_shared_products_of_neighbours_change_nothing(k, dtype, clouds, monkeypatch):
+    X, y, Q = clouds[0].astype(dtype), clouds[1], clouds[2].astype(dtype)
+    planes = [HyperplaneKNeighborsClassifier(k, alpha=alpha).fit(X, y) for alpha in (0.0, 0.5)]
+    for model in (*planes, ConvexKNeighborsClassifier(k).fit(X, y)):
+        one_by_one = model._outputs(Q)
+        made = shared(monkeypatch)
+        together = model._outputs(Q)
+        monkeypatch.undo()
+        atol = (1e-10 if dtype == np.float64 else 1e-4) * np.abs(one_by_one).max()
+        np.testing.assert_allclose(together, one_by_one, rtol=1e-9, atol=atol)
+        assert set(made) == {np.dtype(np.result_type(dtype, model._product_type))}
+
+
+def test_shared_products_of_many_sizes_and_far_clusters(clouds, monkeypatch):
+    X, y, Q = clouds
+    X, Q = X + 50.0 * (np.arange(len(X)) % 2)[:, None], Q + 50.0 * (np.arange(len(Q)) % 2)[:, None]
+    model = HyperplaneKNeighborsClassifier().fit(X, y)
+    grid = pursuit.neighbors.classifiers.Grid((2, 5, 9), (0.1, 1.0))
+    apart = model._values(Q, grid)
+    made = shared(monkeypatch)
+    np.testing.assert_allclose(model._values(Q, grid), apart, rtol=1e-10)
+    assert not made  # the clusters are so far from each other that all are taken one by one
+    near = model._values(25.0 + Q[::2] * 3, grid)
+    assert made
+    monkeypatch.undo()
+    np.testing.assert_allclose(near, model._values(25.0 + Q[::2] * 3, grid), rtol=1e-8)
+
+
 @whole_space
 @pytest.mark.parametrize("n_components", [1, 3, 8, 40])
 @pytest.mark.parametrize("alpha", [0.0, 0.3])

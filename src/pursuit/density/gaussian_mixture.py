@@ -475,12 +475,10 @@ def _gather(
         blocks.in_parallel(fill, chunks)
 
 
-def _chunks(n_rows: int, n_centres: int) -> list[Any]:
+def _chunks(n_rows: int, n_centres: int) -> list[slice]:
     """Slices of rows, equally many for each thread."""
     most = max(16, min(CHUNK_ROWS, INNER_BYTES // (8 * n_centres)))
-    threads = blocks.n_threads()
-    size = -(-n_rows // (threads * max(1, -(-n_rows // (threads * most)))))
-    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    return blocks.even_slices(n_rows, most)
 
 
 def _leave_out(terms: list[Array], left_out: Array, rows: Array) -> None:

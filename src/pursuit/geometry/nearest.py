@@ -14,6 +14,8 @@ are exact all the same:
 1. k and a few more candidates by the product; a rank is in doubt where two neighbours in it are
    closer than 2 err. The squared distances of these rows are replaced by those of the differences
    themselves, in float64, and equal ones go by the lowest index.
+   Where only the *sets* of the nearest rows matter, of some sizes, those rows alone are in doubt
+   that may be in a set or not. So are rows that may be equal to the query.
 2. Where the last candidate is not beyond the k-th by more than 2 err, other rows may belong among
    the first k. All rows up to that mark are then ranked by their differences.
 
@@ -33,7 +35,7 @@ k log n for the tree. Blocks and threads change nothing in the result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -44,20 +46,24 @@ from sklearn.utils.extmath import row_norms
 
 from pursuit._typing import Array
 from pursuit.geometry.distances import common_shift, from_products, inner, pair_distances
+from pursuit.geometry.shared_products import SharedProducts, shared_products
 from pursuit.linalg import blocks
 
-__all__ = ["NearestRows", "chunks", "gather"]
+__all__ = ["NearestRows", "Neighbors", "chunks", "gather"]
 
-CHUNK_BYTES = 1 << 24
+# Temporaries of one product of the search: some thousand rows and more make it run at full rate.
+CHUNK_BYTES = 1 << 26
 SPARE = 8
 TREE_FEATURES, TREE_ROWS = 10, 1000
 # The rows are shifted, in a copy, where the shift's squared norm is this many times the mean
 # squared distance to it: nearer to the origin a shift saves no digits.
 SHIFT_PAYS = 0.5
+# Of `keeps_digits`: about a digit and a half.
+MOST_LOST = 32.0
 
 
 def chunks(n_rows: int, bytes_per_row: float, chunk_bytes: int = CHUNK_BYTES) -> Iterator[slice]:
-    """Slices of rows that stay near the cache, and within the budget for all threads together.
+    """Slices of rows, even for all threads, that stay within the budget for them together.
 
     Parameters
     ----------
@@ -66,7 +72,7 @@ def chunks(n_rows: int, bytes_per_row: float, chunk_bytes: int = CHUNK_BYTES) ->
     bytes_per_row : float
         Size of the temporaries that one row needs.
     chunk_bytes : int
-        Size that the temporaries of a slice shall have.
+        Size that the temporaries of a slice may have.
 
     Yields
     ------
@@ -75,8 +81,8 @@ def chunks(n_rows: int, bytes_per_row: float, chunk_bytes: int = CHUNK_BYTES) ->
     """
     size = max(1, int(chunk_bytes / bytes_per_row))
     for block in blocks.row_blocks(n_rows, bytes_per_row * blocks.n_threads()):
-        for start in range(block.start, block.stop, size):
-            yield slice(start, min(start + size, block.stop))
+        for part in blocks.even_slices(block.stop - block.start, size):
+            yield slice(block.start + part.start, block.start + part.stop)
 
 
 def gather(rows: Any, found: Array, queries: Any, dtype: Any) -> Array:
@@ -108,6 +114,21 @@ def gather(rows: Any, found: Array, queries: Any, dtype: Any) -> Array:
     tables: Array = rows.take(places, axis=0).astype(dtype, copy=False)
     tables[:, k] = queries
     return tables
+
+
+class Neighbors(NamedTuple):
+    """Nearest rows and how far they are.
+
+    Attributes
+    ----------
+    found : ndarray of int of shape (n_queries, k)
+        Indices, nearest first.
+    squared_distances : ndarray of shape (n_queries, k)
+        In float64, exact to rounding of the products of queries and rows; zero for equal rows.
+    """
+
+    found: Array
+    squared_distances: Array
 
 
 class Candidates(NamedTuple):
@@ -199,15 +220,35 @@ class NearestRows:
         found : ndarray of int of shape (n_queries, k)
             Nearest first, ties by the lowest index. With `leave_out` at most one fewer than rows.
         """
-        most = len(self) - (leave_out is not None)
-        k = min(n_neighbors, most)
+        return self._nearest(queries, n_neighbors, None, leave_out).found
+
+    def nearest_sets(
+        self, queries: Any, sizes: Sequence[int], leave_out: Array | None = None
+    ) -> Neighbors:
+        """The sets of the nearest rows of some sizes; inside them the order is that of rounding.
+
+        Parameters
+        ----------
+        queries, leave_out
+            See `search`.
+        sizes : sequence of int
+            The first `size` of the rows found are the nearest ones, for each of these sizes.
+        """
+        return self._nearest(queries, max(sizes), sizes, leave_out)
+
+    def _nearest(
+        self, queries: Any, n_neighbors: int, sizes: Sequence[int] | None, leave_out: Array | None
+    ) -> Neighbors:
+        """`search`, or `nearest_sets` of some sizes, block by block."""
+        k = min(n_neighbors, len(self) - (leave_out is not None))
         n_queries = queries.shape[0]
-        found = np.empty((n_queries, k), dtype=np.intp)
+        found = Neighbors(np.empty((n_queries, k), dtype=np.intp), np.empty((n_queries, k)))
         if leave_out is None:
             leave_out = np.full(n_queries, -1)
 
         def fill(part: slice) -> None:
-            found[part] = self._search(queries[part], k, leave_out[part])
+            near = self._search(queries[part], k, sizes, leave_out[part])
+            found.found[part], found.squared_distances[part] = near
 
         width = 3 * (k + SPARE) if self._tree is not None else len(self)
         item = np.result_type(queries.dtype, self.rows.dtype).itemsize
@@ -232,24 +273,61 @@ class NearestRows:
         queried = np.repeat(np.arange(len(found)), found.shape[1])
         return pair_distances(queries, self.rows, queried, found.ravel()).reshape(found.shape)
 
-    def _search(self, queries: Any, k: int, leave_out: Array) -> Array:
-        """`search` for one block of queries, on one core."""
+    def keeps_digits(self, near: Neighbors) -> Array:
+        """Of which queries the products of neighbours, as they are kept here, lose few digits.
+
+        Parameters
+        ----------
+        near : Neighbors
+            Of dense rows or CSR.
+
+        Returns
+        -------
+        kept : ndarray of bool of shape (n_queries,)
+            Whether (|q| + |x|)^2 is at most `MOST_LOST` times the mean of |q - x|^2, so that
+            rounding of the products is not much more than that of the differences.
+        """
+        if not near.found.size:
+            return np.zeros(len(near.found), dtype=bool)
+        longest = np.sqrt(self._norms[near.found].max(axis=1).astype(np.float64))
+        distances = near.squared_distances
+        lengths = 2.0 * longest + np.sqrt(distances.min(axis=1))  # |q| <= |x| + |q - x|
+        kept: Array = lengths**2 <= MOST_LOST * distances.mean(axis=1)
+        return kept
+
+    def products(self, found: Array, dtype: Any) -> SharedProducts | None:
+        """Products of the rows found, less a common shift, where sharing them pays.
+
+        Parameters
+        ----------
+        found : ndarray of int of shape (n_queries, k)
+            Rows.
+        dtype : dtype
+            Of the products.
+        """
+        if sparse.issparse(self.rows):
+            return None
+        return shared_products(self.rows, found, dtype, self._shift)
+
+    def _search(
+        self, queries: Any, k: int, sizes: Sequence[int] | None, leave_out: Array
+    ) -> Neighbors:
+        """`_nearest` for one block of queries, on one core."""
         n_candidates = min(len(self), k + SPARE)
         candidates = self._by_products if self._tree is None else self._by_tree
         near = candidates(queries, n_candidates, leave_out)
-        close = np.diff(near.values, axis=1) <= near.errors[:, 1:] + near.errors[:, :-1]
-        doubtful = np.zeros(near.values.shape, dtype=bool)
-        doubtful[:, 1:] |= close
-        doubtful[:, :-1] |= close
-        doubtful &= np.isfinite(near.values)
+        doubtful = _doubtful(near, sizes)
         inside = (near.values + near.errors)[:, :k].max(axis=1, initial=0.0) < near.others
         self._measure(queries, near, doubtful)
         order = np.lexsort((near.found, near.values), axis=1)[:, :k]
         found = np.take_along_axis(near.found, order, axis=1)
+        distances = np.take_along_axis(near.values, order, axis=1)
         if n_candidates < len(self):
             for i in np.flatnonzero(~inside):
-                found[i] = self._one_by_one(queries[i : i + 1], k, leave_out[i : i + 1])
-        return found
+                found[i], distances[i] = self._one_by_one(
+                    queries[i : i + 1], k, leave_out[i : i + 1]
+                )
+        return Neighbors(found, np.maximum(distances, 0.0, out=distances))
 
     def _measure(self, queries: Any, near: Candidates, doubtful: Array) -> None:
         """Put the squared distances of the differences where the ranks are in doubt."""
@@ -282,8 +360,8 @@ class NearestRows:
         found = np.take_along_axis(found, order, axis=1)
         return _candidates(found, values, errors, (values - errors)[:, -1])
 
-    def _one_by_one(self, query: Any, k: int, leave_out: Array) -> Array:
-        """`search` for one query among all rows that may be as near as the k-th."""
+    def _one_by_one(self, query: Any, k: int, leave_out: Array) -> tuple[Array, Array]:
+        """The nearest of all rows that may be as near as the k-th, and their squared distances."""
         table, norms = self._table(query, leave_out)
         values = table[0].astype(np.float64) + norms[0]
         rounding = self._rounding(table.dtype)
@@ -291,7 +369,8 @@ class NearestRows:
         mark = last + 4.0 * rounding * (8.0 * norms[0] + 2.1 * abs(last))
         found = np.flatnonzero(values <= mark)
         distances = self.squared_distances(query, found[None])[0]
-        return found[np.argsort(distances, kind="stable")[:k]]
+        order = np.argsort(distances, kind="stable")[:k]
+        return found[order], distances[order]
 
     def _table(self, queries: Any, leave_out: Array) -> tuple[Array, Array]:
         """|x - q|^2 - |q|^2 by the product, infinite for the rows left out; and |q|^2."""
@@ -313,6 +392,24 @@ def _candidates(found: Array, values: Array, errors: Array, others: Array) -> Ca
     order = np.argsort(values, axis=1)
     parts = [np.take_along_axis(part, order, axis=1) for part in (found, values, errors)]
     return Candidates(parts[0], parts[1], parts[2], others)
+
+
+def _doubtful(near: Candidates, sizes: Sequence[int] | None) -> Array:
+    """Of which candidates the products do not settle the rank, or the set where sizes are given."""
+    low, high = near.values - near.errors, near.values + near.errors
+    doubtful = low <= 0.0  # may be equal to the query
+    if sizes is None:
+        close = low[:, 1:] <= high[:, :-1]
+        doubtful[:, 1:] |= close
+        doubtful[:, :-1] |= close
+    else:
+        for size in [size for size in sizes if size < low.shape[1]]:
+            least = low[:, size:].min(axis=1, keepdims=True)
+            most = high[:, :size].max(axis=1, keepdims=True)
+            doubtful[:, :size] |= high[:, :size] >= least
+            doubtful[:, size:] |= low[:, size:] <= most
+    doubtful &= np.isfinite(near.values)
+    return doubtful
 
 
 def _useful_shift(rows: Array) -> Array | None:

@@ -26,6 +26,7 @@ __all__ = [
     "at_most_threads",
     "blas_threads",
     "evaluate",
+    "even_slices",
     "evenly_spaced",
     "fits",
     "in_parallel",
@@ -74,6 +75,21 @@ def row_blocks(n_rows: int, bytes_per_row: float) -> Iterator[slice]:
     size = max(1, int(BLOCK_SHARE * _budget_bytes() / max(bytes_per_row, 1.0)))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
+
+
+def even_slices(n_rows: int, most: int) -> list[slice]:
+    """Slices of at most so many rows each, about equally many slices and rows for each thread.
+
+    Examples
+    --------
+    >>> from pursuit.linalg import blocks
+    >>> with blocks.at_most_threads(1):
+    ...     blocks.even_slices(10, 6)
+    [slice(0, 5, None), slice(5, 10, None)]
+    """
+    threads = n_threads()
+    size = max(1, -(-n_rows // (threads * max(1, -(-n_rows // (threads * most))))))
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
 def evenly_spaced(n_rows: int, n: int) -> Array:

@@ -27,7 +27,9 @@ Steps.
 
 1. The K nearest rows of each class (``geometry/nearest.py``).
 2. The Gram matrix of the neighbours and the query, less N_1; with their mean taken out of rows and
-   columns it holds V'V, V'r and r'r, for every smaller K, too.
+   columns it holds V'V, V'r and r'r, for every smaller K, too. Of many queries the same comes from
+   the products of all neighbours in the class (``geometry/shared_products.py``) and from the
+   distances that the search has found, where these lose no more than a digit or two.
 3. HKNN: (11.4) put into (11.5) gives d^2 = r'r - y'y with L L' = V'V + lambda I, L y = V'r; y' is
    the last row of the Cholesky factor of the Gram matrix itself. Without a penalty one V_k, which
    the others determine, is left out. Footnote 8 of the chapter, to keep only the leading principal
@@ -41,9 +43,9 @@ Steps.
    several classes, so that these are all at distance zero (a plane spanned in two dimensions, say),
    the nearest of the centroids decides: they count as that rounding error of r'r.
 
-Cost, for each of m n_classes pairs: the search, D n_c; the Gram matrix, D K^2, for HKNN in the type
-of the rows; K^3 / 3 for every penalty. Small matrices are taken by batches that stay in the cache,
-by one thread a core with one BLAS thread each.
+Cost, for each of m n_classes pairs: the search, D n_c; the Gram matrix, D K^2, or where it is
+shared K^2 and D n_c^2 / m, for HKNN in the type of the rows; K^3 / 3 for every penalty. Small
+matrices are taken by batches that stay in the cache, one thread a core, one BLAS thread each.
 """
 
 from __future__ import annotations
@@ -56,7 +58,15 @@ import numpy as np
 from pursuit._typing import Array
 from pursuit.geometry.convex_hull import nearest_in_hull
 
-__all__ = ["LocalRows", "gram_matrices", "hull_distances", "hyperplane_distances", "settled"]
+__all__ = [
+    "Local",
+    "LocalProducts",
+    "LocalRows",
+    "gram_matrices",
+    "hull_distances",
+    "hyperplane_distances",
+    "settled",
+]
 
 # A pivot above this share of the trace of V'V, times the precision to the power 1/5, is certain:
 # 2e-5 in float64, where the squared distance is then off by some 1e-11 of r'r, and 1e-3 in float32.
@@ -77,6 +87,8 @@ class LocalRows:
     def __init__(self, tables: Array) -> None:
         tables -= tables[:, :1].copy()
         self.tables = tables
+        self.n_features = tables.shape[2]
+        self.types = tuple(dict.fromkeys((tables.dtype.type, np.float64)))
         self._grams: dict[Any, Array] = {}
         self._centred: dict[Any, Array] = {}
 
@@ -111,6 +123,53 @@ class LocalRows:
         return whole if k + 1 == len(whole[0]) else whole[:, places[:, None], places]
 
 
+class LocalProducts:
+    """The same of pairs whose rows are not at hand, from products and distances.
+
+    With |N_k - x|^2 = |V_k|^2 - 2 V_k'r + r'r and sum_k V_k = 0,
+
+        r'r = mean_k (|N_k - x|^2 - |V_k|^2),    V_k'r = (|V_k|^2 + r'r - |N_k - x|^2) / 2.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (B, K, K)
+        Products of the neighbours, nearest first, less any shift.
+    squared_distances : ndarray of shape (B, K)
+        |N_k - x|^2.
+    n_features : int
+        D.
+    """
+
+    def __init__(self, grams: Array, squared_distances: Array, n_features: int) -> None:
+        self.n_features, self.types = n_features, (grams.dtype.type,)
+        self._grams, self._distances = grams, squared_distances
+        self._centred: dict[int, Array] = {}
+
+    def centred(self, k: int, dtype: Any) -> Array:
+        """V'V, V'r and r'r from products in `dtype`."""
+        if k not in self._centred:
+            centred = np.empty((len(self._grams), k + 1, k + 1))
+            inner = centred[:, :k, :k]  # V'V
+            inner[...] = self._grams[:, :k, :k]
+            mean = inner.mean(axis=2)
+            inner -= mean[:, :, None]
+            inner -= (mean - mean.mean(axis=1)[:, None])[:, None, :]
+            rest = self._distances[:, :k] - np.einsum("bkk->bk", inner)
+            squared = np.maximum(rest.mean(axis=1), 0.0)  # r'r
+            centred[:, k, :k] = centred[:, :k, k] = 0.5 * (squared[:, None] - rest)  # V'r
+            centred[:, k, k] = squared
+            self._centred[k] = centred
+        return self._centred[k]
+
+    def radius(self, k: int) -> Array:
+        """Squared distances r'r to the centroids."""
+        radius: Array = self.centred(k, None)[:, -1, -1]
+        return radius
+
+
+Local = LocalRows | LocalProducts
+
+
 def gram_matrices(tables: Array, dtype: Any) -> Array:
     """Gram matrix of each table in float64, from products in `dtype`."""
     typed = tables.astype(dtype, copy=False)
@@ -118,13 +177,16 @@ def gram_matrices(tables: Array, dtype: Any) -> Array:
 
 
 def hyperplane_distances(
-    local: LocalRows, k: int, alphas: Sequence[float], n_components: int | None = None
+    local: Local,
+    k: int,
+    alphas: Sequence[float],
+    n_components: int | None = None,
 ) -> Array:
     """Squared distances of queries to the hyperplanes of their neighbours, with the penalty.
 
     Parameters
     ----------
-    local : LocalRows
+    local : LocalRows or LocalProducts
         B pairs of a query and neighbours.
     k : int
         How many of the neighbours to use.
@@ -136,24 +198,32 @@ def hyperplane_distances(
     Returns
     -------
     distances : ndarray of shape (n_alphas, B)
-        In float64.
+        In float64; nan where products alone leave doubts.
     """
-    n_pairs, _, n_features = local.tables.shape
-    distances = np.full((len(alphas), n_pairs), np.nan)
+    distances = _by_products(local, k, alphas, n_components)
+    if isinstance(local, LocalRows) and np.isnan(distances).any():
+        pairs = np.flatnonzero(np.isnan(distances).any(axis=0))
+        exact = _by_singular_values(local.rows(k, pairs), alphas, n_components)
+        distances[:, pairs] = np.where(np.isnan(distances[:, pairs]), exact, distances[:, pairs])
+    return distances
+
+
+def _by_products(local: Local, k: int, alphas: Sequence[float], n_components: int | None) -> Array:
+    """Step 3, in the types of the products one after another; nan where none is certain."""
     spectral = n_components is not None or len(alphas) > EIGEN_COST
     by_gram = _by_eigenvalues if spectral else _by_cholesky
-    for dtype in dict.fromkeys((local.tables.dtype.type, np.float64)):
+    distances = np.array([])
+    for dtype in local.types:
         centred = local.centred(k, dtype)
+        if not distances.size:
+            distances = np.full((len(alphas), len(centred)), np.nan)
         certain = CERTAIN * _precision(dtype) ** 0.2 * np.einsum("bkk->b", centred[:, :-1, :-1])
         for alpha, row in zip(alphas, distances, strict=True):
             unknown = np.isnan(row)
-            if unknown.any() and (alpha > 0 or k <= n_features):
+            if unknown.any() and (alpha > 0 or k <= local.n_features):
                 row[unknown] = by_gram(centred, alpha, certain, n_components)[unknown]
         if not np.isnan(distances).any():
-            return distances
-    pairs = np.flatnonzero(np.isnan(distances).any(axis=0))
-    exact = _by_singular_values(local.rows(k, pairs), alphas, n_components)
-    distances[:, pairs] = np.where(np.isnan(distances[:, pairs]), exact, distances[:, pairs])
+            break
     return distances
 
 
@@ -166,9 +236,12 @@ def _by_cholesky(centred: Array, alpha: float, certain: Array, n_components: int
     """d^2 = r'r - y'y of step 3; nan where a pivot is below `certain`."""
     k = centred.shape[1] - 1
     squared = centred[:, -1, -1]  # r'r
-    places = np.arange(k + 1) if alpha > 0 else np.array([*range(k - 1), k])
-    systems = centred[:, places[:, None], places]
-    inner = np.arange(len(places) - 1)
+    if alpha > 0:
+        systems = centred.copy()
+    else:
+        places = np.array([*range(k - 1), k])
+        systems = centred[:, places[:, None], places]
+    inner = np.arange(systems.shape[1] - 1)
     systems[:, inner, inner] += alpha
     systems[:, -1, -1] += squared + certain + 1.0  # so that the last pivot exists, too
     factors = _cholesky(systems)  # L L' = V'V + lambda I, and below it y' with L y = V'r
@@ -221,12 +294,12 @@ def _by_singular_values(rows: Array, alphas: Sequence[float], n_components: int 
     return np.array([outside + share for share in shares])
 
 
-def hull_distances(local: LocalRows, k: int) -> Array:
+def hull_distances(local: Local, k: int) -> Array:
     """Squared distances of queries to the convex hulls of their neighbours.
 
     Parameters
     ----------
-    local : LocalRows
+    local : LocalRows or LocalProducts
         B pairs of a query and neighbours.
     k : int
         How many of the neighbours to use.
@@ -236,9 +309,10 @@ def hull_distances(local: LocalRows, k: int) -> Array:
     distances : ndarray of shape (1, B)
         In float64.
     """
-    gram = local.gram(k, np.float64)  # (P) is no convex program where products are rounded more
-    to_query = gram[:, :-1, -1]
-    seen = gram[:, :-1, :-1] - to_query[:, :, None] - to_query[:, None, :] + gram[:, -1:, -1:]
+    # (P) is no convex program where products of neighbours are rounded more than in float64.
+    centred = local.centred(k, np.float64)
+    seen = centred[:, :-1, :-1] - centred[:, :-1, -1:]
+    seen += (centred[:, -1:, -1] - centred[:, :-1, -1])[:, None, :]  # (N_k - x)'(N_l - x)
     return np.asarray(nearest_in_hull(seen).squared_distances[None])
 
 
