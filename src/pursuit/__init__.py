@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pursuit import bounds, dictionary, displays, export, kernels, losses, model_file
+    from pursuit.base.arrays import to_device_of, to_numpy
     from pursuit.base.callbacks import interruptible
     from pursuit.callbacks import Checkpoint, TargetScore, TimeBudget
     from pursuit.checkpoints import StatisticsCheckpoint
@@ -134,6 +135,8 @@ __all__ = [
     "model_file",
     "reference_rows",
     "save",
+    "to_device_of",
+    "to_numpy",
 ]
 
 # The module that each public name comes from.
@@ -141,6 +144,7 @@ _HOMES = {
     "base.callbacks": ("interruptible",),
     "callbacks": ("Checkpoint", "TargetScore", "TimeBudget"),
     "checkpoints": ("StatisticsCheckpoint",),
+    "base.arrays": ("to_device_of", "to_numpy"),
     "convex_network.convex_network": ("ConvexNetworkClassifier",),
     "decomposition.kernel_cca": ("SparseKernelCCA",),
     "decomposition.kernel_pca": ("SparseKernelPCA",),

@@ -14,6 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import assert_all_finite, check_array, validate_data
 
+from pursuit._arrays import as_wide, dispatched, float_types, namespace_of
 from pursuit._typing import Array
 
 __all__ = [
@@ -97,10 +98,13 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
     """
     if len(data) == 1 and options == QUERY and _is_plain(estimator, data[0]):
         return in_range(data[0], name, fits=False)
-    options = {"dtype": FLOATS} | options
+    on_device = dispatched(data[0]) is not None
+    options = {"dtype": float_types(data[0]) if on_device else FLOATS} | options
     fits = options.get("reset", True)
     with called(name), np.errstate(invalid="ignore"):  # inf - inf, where inf is looked for
         checked = validate_data(estimator, *data, **options)
+    if on_device:
+        return _in_device_range(checked)
     if isinstance(checked, tuple):
         return in_range(summed(checked[0], name), name, fits=fits), *checked[1:]
     return in_range(summed(checked, name), name, fits=fits)
@@ -157,6 +161,12 @@ def in_range(X: Any, name: str, *, fits: bool) -> Any:
     if values.dtype == np.float32 and not fits_single(largest):
         return X.astype(np.float64)
     return X
+
+
+def _in_device_range(X: Any) -> Any:
+    """Queries on a device, in double precision where single is too short for their squares."""
+    largest = float(namespace_of(X).max(namespace_of(X).abs(X)))
+    return X if fits_single(largest) else as_wide(X)
 
 
 def fits_single(largest: float) -> bool:

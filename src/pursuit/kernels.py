@@ -63,15 +63,16 @@ from typing import Any, TypeGuard
 
 import numpy as np
 from scipy import sparse
-from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from pursuit._arrays import as_wide, is_single, namespace_of, promoted
 from pursuit._typing import Array
 from pursuit._validation import check_real, finite_numbers, fits_single, summed
 from pursuit.geometry.distances import Centres, inner, shifted_centres, squared_distances
+from pursuit.geometry.feature_sums import chi_squared, city_block
 from pursuit.geometry.linear_maps import full_rank, image, root_of
 from pursuit.geometry.spread import Spread
+from pursuit.geometry.unit_rows import unit_rows
 
 __all__ = [
     "RBF",
@@ -353,7 +354,7 @@ class Laplacian(_OfDistances):
 
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Exponential of the city-block distances."""
-        return exp_decay(_city_block(self._seen(X), self._seen(Z)), self._rate)
+        return exp_decay(city_block(self._seen(X), self._seen(Z)), self._rate)
 
     def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
         """Signs of z - x weighted by the kernel, one centre at a time."""
@@ -379,7 +380,7 @@ class ChiSquared(_OfDistances):
         """Exponential of the chi-squared distances; 0 / 0 counts as 0."""
         if sparse.issparse(X) or sparse.issparse(Z):
             raise ValueError("kernel='chi2' needs dense rows")
-        return exp_decay(-additive_chi2_kernel(self._seen(X), self._seen(Z)), self._rate)
+        return exp_decay(chi_squared(self._seen(X), self._seen(Z)), self._rate)
 
 
 @dataclass(frozen=True)
@@ -392,6 +393,9 @@ class Sigmoid(Kernel):
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Hyperbolic tangent of shifted inner products."""
         argument = _affine(inner(X, Z), self.gamma, self.coef0)
+        if (xp := namespace_of(X)) is not None:
+            values: Array = xp.tanh(argument)
+            return values
         return np.asarray(np.tanh(argument, out=argument))
 
     def weighted_gradient(self, Z: Array, X: Any, A: Array) -> Array:
@@ -449,6 +453,9 @@ class Precomputed(Kernel):
 
     def evaluate(self, X: Any, columns: Array) -> Array:
         """Return the chosen columns."""
+        if (xp := namespace_of(X)) is not None:
+            values: Array = xp.take(X, columns, axis=1)
+            return values
         chosen = X[:, columns]
         return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen)
 
@@ -468,7 +475,9 @@ class FunctionKernel(Kernel):
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Call the function and check the shape of what it returns."""
         # A copy: the function may hand out an array that it keeps.
-        values = np.array(self.function(X, Z, **(self.params or {})), dtype=np.float64)
+        given = self.function(X, Z, **(self.params or {}))
+        on_device = namespace_of(X) is not None
+        values: Any = as_wide(given) if on_device else np.array(given, dtype=np.float64)
         if values.shape != (X.shape[0], Z.shape[0]):
             raise ValueError(
                 f"kernel: the function returned an array of shape {values.shape} for "
@@ -498,6 +507,10 @@ def kernel_name(kernel: Kernel) -> str:
 
 def check_values(kernel: Kernel, values: Array) -> Array:
     """The values of a kernel; one error that names it, unless they are finite."""
+    if (xp := namespace_of(values)) is not None:
+        if not bool(xp.all(xp.isfinite(values))):
+            raise ValueError(f"kernel: {kernel_name(kernel)} gives a value that is not finite")
+        return values
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
     if np.isfinite(total) or np.isfinite(values).all():
@@ -516,26 +529,10 @@ def check_square(X: Any, name: str = "X") -> None:
         raise ValueError(f"kernel='precomputed' needs a square {name}, got shape {X.shape}")
 
 
-def unit_rows(X: Any) -> Any:
-    """Rows over their lengths, whatever these are; zero where a row is."""
-    X = X if X.dtype.kind == "f" else X.astype(np.float64)
-    largest = abs(X).max(axis=1)
-    exponents = np.frexp(largest.toarray().ravel() if sparse.issparse(X) else largest)[1]
-    X = _times(X, exponents, lambda values, each: np.ldexp(values, -each))
-    lengths = np.sqrt(row_norms(X, squared=True))
-    return _times(X, np.where(lengths > 0.0, lengths, 1.0), np.divide)
-
-
-def _times(X: Any, numbers: Array, operation: Callable[[Array, Array], Array]) -> Any:
-    """An operation of each entry with the number of its row."""
-    if not sparse.issparse(X):
-        return operation(X, numbers[:, None])
-    data = operation(X.data, np.repeat(numbers, np.diff(X.indptr)))
-    return type(X)((data, X.indices, X.indptr), shape=X.shape)
-
-
 def _at_least_as_wide(X: Any, Z: Any) -> Any:
     """Rows in a floating type that loses nothing beside that of the centres."""
+    if (xp := namespace_of(X)) is not None:
+        return promoted(xp, X, Z)[0]
     return X.astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
 
@@ -571,26 +568,16 @@ def _image(X: Any, A: Array, kernel: Kernel) -> Any:
     what = "kernel: Mahalanobis" if isinstance(kernel, Mahalanobis) else "gamma"
     _check_width(len(A), X.shape[1], what)
     size = np.abs(A[A != 0.0])
-    short = X.dtype == np.float32 and fits_single(size.max()) and fits_single(size.min())
+    short = is_single(X) and fits_single(size.max()) and fits_single(size.min())
     return image(X, A.astype(np.float32) if short else A)
-
-
-def _city_block(X: Any, Z: Any) -> Array:
-    """City-block distances of dense or CSR rows, in float64."""
-    if sparse.issparse(X) or sparse.issparse(Z):
-        return np.asarray(manhattan_distances(_short_indices(X), _short_indices(Z)))
-    return np.asarray(cdist(X, Z, "cityblock"))
-
-
-def _short_indices(X: Any) -> Any:
-    """CSR rows with 32-bit indices, which scikit-learn's city-block distance wants."""
-    csr = sparse.csr_matrix(X)
-    parts = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32))
-    return sparse.csr_matrix(parts, shape=csr.shape)
 
 
 def exp_decay(distances: Array, gamma: float) -> Array:
     """Return exp(-gamma distances), in place, values below 1e-30 flushed to zero."""
+    if (xp := namespace_of(distances)) is not None:
+        values = xp.exp(-min(gamma, float(xp.finfo(distances.dtype).max)) * distances)
+        kept: Array = xp.where(values < SMALLEST_VALUE, 0.0, values)
+        return kept
     largest = float(np.finfo(distances.dtype).max)
     with np.errstate(over="ignore"):
         distances *= -min(gamma, largest)

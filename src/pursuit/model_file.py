@@ -36,6 +36,7 @@ from typing import IO, Any, Literal
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from pursuit.base.arrays import to_numpy
 from pursuit.io.files import MAX_RATIO, check_claims, replacing, unfold
 from pursuit.io.single_precision import largest_change, narrow, own_vectors, read_rows
 from pursuit.io.tree import (
@@ -145,6 +146,7 @@ def save(
     >>> bool((same.decision_function(X) == model.decision_function(X)).all())
     True
     """
+    model = to_numpy(model)
     if hasattr(model, "as_stored"):  # a `TableModel`
         model, own = model.as_stored()
         attachments = {**own, **(attachments or {})}

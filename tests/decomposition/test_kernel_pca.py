@@ -269,8 +269,9 @@ def test_a_truncated_model_has_no_inverse(X):
     before = model.inverse_transform(model.transform(X))
     short = model.truncate(3)
     assert short.fit_inverse_transform is False and model.fit_inverse_transform
-    with pytest.raises(ValueError, match="inverse_transform needs fit_inverse_transform=True"):
-        short.inverse_transform(short.transform(X))
+    assert not hasattr(short, "inverse_transform") and not hasattr(
+        SparseKernelPCA(), "inverse_transform"
+    )
     assert_array_equal(model.inverse_transform(model.transform(X)), before)
     kmeans = SparseKernelPCA(8, gamma=0.1, selection="kmeans", random_state=0).fit(X)
     assert_array_equal(kmeans.truncate(3).support_vectors_, kmeans.support_vectors_[:3])

@@ -29,6 +29,7 @@ from pursuit._validation import (
     read_data,
     signed_targets,
 )
+from pursuit.base.arrays import FollowsX, native, through_host
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.explanations import (
     Explanation,
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 
-class ExpansionEstimator(BaseEstimator):
+class ExpansionEstimator(FollowsX, BaseEstimator):
     """Base of estimators whose fitted model is a `KernelExpansion`.
 
     A subclass's ``fit`` reads its data by `_read` and ends with `_store_expansion`.
@@ -112,6 +113,7 @@ class ExpansionEstimator(BaseEstimator):
         outputs = self._outputs(X)
         return self._answers().prediction(outputs)
 
+    @through_host
     def predictor(self) -> Predictor:
         """Freeze the fitted function for one row, or few, at a time.
 
@@ -124,6 +126,7 @@ class ExpansionEstimator(BaseEstimator):
         check_is_fitted(self)
         return Predictor(self.expansion_, self._answers(), self.n_features_in_)
 
+    @through_host
     def explain(self, X: Any, n: int = 5) -> Explanation:
         """The largest terms a_k K(x, z_k) of the function at each row.
 
@@ -149,6 +152,7 @@ class ExpansionEstimator(BaseEstimator):
         known = getattr(self, "support_", getattr(self, "nearest_rows_", None))
         return largest_terms(self.expansion_, rows, int(n), known)
 
+    @through_host
     def feature_relevances(self, X: Any, sample_weight: Any = None) -> Array:
         """Share of each feature in the mean squared slope of the function over some rows.
 
@@ -176,6 +180,7 @@ class ExpansionEstimator(BaseEstimator):
         weights = check_weights(sample_weight, rows.shape[0])
         return relevances(self.expansion_, rows, weights / weights.sum())
 
+    @through_host
     def product_kernel(self, output: int = 0) -> ProductKernel:
         """One output in the fields of ``shapiq``'s ``ProductKernelModel``, for Shapley values.
 
@@ -228,6 +233,7 @@ class ProbabilisticClassifier:
         """Decision values, one column for two classes, else one each; and what multiplies them."""
         raise NotImplementedError
 
+    @native
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities: softmax of the decision values, over ``temperature_`` if any.
 
@@ -245,6 +251,7 @@ class ProbabilisticClassifier:
         """
         return probabilities(*self._scaled_values(X))
 
+    @native
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the class probabilities, exact where these are too small for a number.
 
@@ -338,6 +345,7 @@ class ExpansionClassifier(ProbabilisticClassifier, ExpansionEstimator):
         values = left_out_outputs(self.expansion_, samples)
         self.temperature_ = fit_temperature(values, class_codes(samples.Y), samples.weights)
 
+    @native
     def decision_function(self, X: Any) -> Array:
         """Decision values.
 
@@ -353,6 +361,7 @@ class ExpansionClassifier(ProbabilisticClassifier, ExpansionEstimator):
         """
         return self._decided(X)
 
+    @native
     def predict(self, X: Any) -> Array:
         """Class labels.
 
@@ -398,6 +407,7 @@ class ExpansionRegressor(ExpansionEstimator):
             self._one_dimensional = y.ndim == 1
         return Samples(X, np.asarray(y, dtype=np.float64).reshape(X.shape[0], -1), weights)
 
+    @native
     def predict(self, X: Any) -> Array:
         """Predicted targets.
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from pursuit._typing import Array
 from pursuit._validation import check_real, check_weights
+from pursuit.base.arrays import following, through_host
 from pursuit.base.estimators import ExpansionRegressor
 from pursuit.expansion.intervals import ALPHAS, error_quantiles, stored_quantile
 
@@ -28,6 +29,7 @@ class IntervalRegressor(ExpansionRegressor):
 
     error_quantiles_: Array | None
 
+    @through_host
     def predict_interval(self, X: Any, alpha: float = 0.1) -> tuple[Array, Array]:
         """Intervals that hold the target of a row with probability 1 - alpha.
 
@@ -69,6 +71,7 @@ class IntervalRegressor(ExpansionRegressor):
         radius = radius[0] if self._one_dimensional else radius
         return middle - radius, middle + radius
 
+    @following
     def calibrate_interval(
         self, X: Any, y: Any, sample_weight: Any = None, *, cv: Any = None
     ) -> Self:

@@ -60,6 +60,7 @@ from sklearn.utils import check_random_state
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
+from pursuit.base.arrays import following
 from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor
 from pursuit.convex_network.basis_selection import (
@@ -311,6 +312,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
         loss, alpha = SmoothHinge(float(beta)), 1.0 / (2.0 * C)
         return cls(loss=loss, alpha=alpha, penalty="kernel", bounds="dual", **parameters)
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose functions, if fewer are asked for, and minimise the objective.
 

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_weights, read_data
 from pursuit._warnings import warn
+from pursuit.base.arrays import FollowsX
 from pursuit.expansion.basis_functions import Atoms, AtomSet
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.greedy.deflation import (
@@ -90,7 +91,9 @@ class LandmarkProblem(NamedTuple):
     rows: Array
 
 
-class LandmarkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LandmarkTransformer(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, FollowsX, BaseEstimator
+):
     """Features that are linear in the kernel values of few chosen centres.
 
     A subclass fits by way of `_points`, `_rule` and `_store_centres`, and gives `_project` the

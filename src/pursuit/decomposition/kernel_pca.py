@@ -44,6 +44,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from pursuit._typing import Array
@@ -53,6 +54,7 @@ from pursuit._validation import (
     check_real,
     read_data,
 )
+from pursuit.base.arrays import following, native, through_host
 from pursuit.base.parameters import constructor, positional
 from pursuit.bounds import compression_bound
 from pursuit.decomposition._landmarks import (
@@ -272,6 +274,7 @@ class SparseKernelPCA(LandmarkTransformer):
     def _kernel_numbers(self) -> dict[str, Any]:
         return {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
 
+    @following
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose rows and principal axes.
 
@@ -349,6 +352,7 @@ class SparseKernelPCA(LandmarkTransformer):
         projection = solve_upper(factor, rotation) if len(mu) else rotation
         self._project(atoms, projection.T, -(mu @ rotation))
 
+    @native
     def transform(self, X: Any) -> Array:
         """Coordinates on the principal axes of the span.
 
@@ -370,6 +374,7 @@ class SparseKernelPCA(LandmarkTransformer):
         coordinates: Array = self.expansion_(rows) - self.expansion_.intercept
         return coordinates
 
+    @through_host
     def residual(self, X: Any) -> Array:
         """Squared distance of each row's feature vector to the span (corollary 1).
 
@@ -388,6 +393,7 @@ class SparseKernelPCA(LandmarkTransformer):
         lengths = np.einsum("ij,ij->i", Z, Z)
         return np.asarray(np.maximum(self.kernel_.diagonal(rows) - lengths, 0.0))
 
+    @through_host
     def staged_residual(self, X: Any) -> Iterator[Array]:
         """Squared distances to the span of 1, 2, ... chosen rows.
 
@@ -409,6 +415,7 @@ class SparseKernelPCA(LandmarkTransformer):
             left = np.maximum(left - coordinate**2, 0.0)
             yield left
 
+    @through_host
     def truncate(self, n_components: int) -> Self:
         """Return a copy that uses the first points alone, with their own principal axes.
 
@@ -474,6 +481,8 @@ class SparseKernelPCA(LandmarkTransformer):
         self.inverse_centres_ = centres
         self.inverse_intercept_ = mean[0]
 
+    @available_if(lambda model: model.fit_inverse_transform)  # type: ignore[untyped-decorator]
+    @through_host
     def inverse_transform(self, Z: Any) -> Array:
         """Rows whose coordinates are near to those given.
 
@@ -490,7 +499,10 @@ class SparseKernelPCA(LandmarkTransformer):
         Raises
         ------
         ValueError
-            Without ``fit_inverse_transform=True``, or for a wrong number of columns.
+            For a wrong number of columns, or if ``fit_inverse_transform=True`` came after the fit.
+
+        AttributeError
+            Without ``fit_inverse_transform=True``.
         """
         check_is_fitted(self)
         if not hasattr(self, "inverse_coef_"):

@@ -39,6 +39,7 @@ from pursuit._validation import (
     read_data,
     signed_targets,
 )
+from pursuit.base.arrays import following, native
 from pursuit.base.parameters import constructor, positional
 from pursuit.decomposition._landmarks import (
     LandmarkProblem,
@@ -176,6 +177,7 @@ class GreedyNystroem(LandmarkTransformer):
             "coef0": 1 if self.coef0 is None else self.coef0,
         }
 
+    @following
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose landmarks.
 
@@ -324,6 +326,7 @@ class GreedyNystroem(LandmarkTransformer):
         """The rows of the landmarks."""
         return self.support_
 
+    @native
     def transform(self, X: Any) -> Array:
         """Features: kernel values with the landmarks, times ``normalization_``.
 

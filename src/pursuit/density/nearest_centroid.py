@@ -28,6 +28,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from pursuit._validation import class_codes
+from pursuit.base.arrays import following
 from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
@@ -103,6 +104,7 @@ class KernelCentroidClassifier(ClassifierMixin, KernelParameters, ExpansionClass
 
     kernel: Any = positional("rbf")
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the centroids.
 

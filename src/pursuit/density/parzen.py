@@ -43,6 +43,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from pursuit._arrays import to_numpy
 from pursuit._typing import Array
 from pursuit._validation import (
     check_choice,
@@ -52,6 +53,7 @@ from pursuit._validation import (
     read_data,
 )
 from pursuit._warnings import warn
+from pursuit.base.arrays import FollowsX, following, through_host
 from pursuit.base.cross_validation import check_rule, simplest
 from pursuit.base.docstrings import with_entries
 from pursuit.base.parameters import constructor, positional
@@ -98,7 +100,7 @@ SMALLEST_SHARE = 1e-4
 STILL_RISES = 0.1
 
 
-class _Mixture(DensityMixin, BaseEstimator):
+class _Mixture(FollowsX, DensityMixin, BaseEstimator):
     """A density that is a mixture of Gaussians on the training rows."""
 
     gaussians_: Gaussians
@@ -115,6 +117,7 @@ class _Mixture(DensityMixin, BaseEstimator):
         """The sigma^2 and d of the fitted model."""
         raise NotImplementedError
 
+    @through_host
     def score_samples(self, X: Any) -> Array:
         """Log-density of each row.
 
@@ -150,9 +153,11 @@ class _Mixture(DensityMixin, BaseEstimator):
         score : float
             Minus the average negative log-likelihood (ANLL) of the thesis.
         """
-        values = self.score_samples(X)
+        values = to_numpy(self.score_samples(X))
+        sample_weight = None if sample_weight is None else to_numpy(sample_weight)
         return float(np.average(values, weights=check_weights(sample_weight, len(values))))
 
+    @through_host
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw rows from the density.
 
@@ -176,6 +181,7 @@ class _Mixture(DensityMixin, BaseEstimator):
         rows = draw(self.gaussians_, self._model(), picks, rng)
         return rows if self.whitening_ is None else self.whitening_.back(rows)
 
+    @through_host
     def leave_one_out_score(self) -> float:
         """Mean log-density of the training rows, each by a fit without it.
 
@@ -257,6 +263,7 @@ class ParzenDensity(Shaped, _Mixture):
     bandwidth: float | str = positional(1.0)
     covariance: Any = "spherical"
 
+    @following
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Store the rows, and find the bandwidth.
 
@@ -422,6 +429,7 @@ class ManifoldParzenDensity(_Oriented):
     noise_variance: float = 0.01
     neighborhood: Any = "hard"
 
+    @following
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the local axes of the rows.
 
@@ -532,6 +540,7 @@ class ManifoldParzenDensityCV(_Oriented):
     neighborhood: Any = "hard"
     rule: str = "min"
 
+    @following
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, X_val: Any = None) -> Self:
         """Score every choice, and fit the best.
 

@@ -32,6 +32,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from pursuit._arrays import alike, namespace_of, promoted, to_numpy
 from pursuit._typing import Array
 from pursuit.geometry.distances import shifted_centres, squared_distances
 from pursuit.kernels import FunctionKernel, Kernel, exp_decay, kernel_name
@@ -79,6 +80,9 @@ class AtomSet(Protocol):
 
     def weighted_gradient(self, X: Array, A: Array) -> Array:
         """sum_k A_ik grad d_k(x_i) at dense rows, (n_rows, n_features); A (n_rows, n_atoms)."""
+
+    def moved(self, convert: Callable[[Any], Any]) -> AtomSet:
+        """The atoms with their arrays put through `convert`, to a device or back."""
 
 
 class _Subsets:
@@ -129,6 +133,10 @@ class Atoms(_Subsets):
         """Return the atoms at `indices`, in that order."""
         return Atoms(self.kernel, self.centres[indices])
 
+    def moved(self, convert: Callable[[Any], Any]) -> Atoms:
+        """The atoms with their centres put through `convert`."""
+        return Atoms(self.kernel, convert(self.centres))
+
 
 @dataclass(frozen=True)
 class OrientedAtoms(_Subsets):
@@ -157,7 +165,7 @@ class OrientedAtoms(_Subsets):
 
     def __len__(self) -> int:
         """Number of atoms."""
-        return len(self.centres)
+        return int(self.centres.shape[0])
 
     @property
     def names(self) -> list[str]:
@@ -169,6 +177,8 @@ class OrientedAtoms(_Subsets):
         """Rows to the array of shape (n_rows, n_atoms); centres and axes are prepared once."""
         if not len(self):
             return lambda X: np.empty((X.shape[0], 0))
+        if namespace_of(self.centres) is not None:
+            return self._device_functions
         centres = shifted_centres(self.centres)
         shift, noise = centres.shift, self.noise_variance
         offsets = np.einsum("kjd,kd->jk", self.axes, self.centres - shift)
@@ -193,6 +203,27 @@ class OrientedAtoms(_Subsets):
             return exp_decay(outside, 0.5)
 
         return evaluate
+
+    def _device_functions(self, X: Any) -> Any:
+        """The same on device arrays."""
+        xp = namespace_of(X)
+        centres = shifted_centres(self.centres)
+        outside = squared_distances(X, centres)
+        outside, axes, Z, X = promoted(xp, outside, self.axes, self.centres, X)
+        shift = xp.astype(centres.shift, X.dtype)
+        along = xp.zeros_like(outside)
+        for j in range(axes.shape[1]):
+            axis = axes[:, j, :]
+            offset = xp.sum(axis * (Z - shift), axis=1)
+            squares = ((X - shift) @ axis.T - offset) ** 2
+            outside = outside - squares
+            along = along + squares / (self.noise_variance + self.variances[:, j])
+        return exp_decay(xp.clip(outside, 0.0, None) / self.noise_variance + along, 0.5)
+
+    def moved(self, convert: Callable[[Any], Any]) -> OrientedAtoms:
+        """The atoms with their arrays put through `convert`."""
+        arrays = [convert(array) for array in (self.centres, self.axes, self.variances)]
+        return OrientedAtoms(arrays[0], arrays[1], arrays[2], self.noise_variance)
 
     def weighted_gradient(self, X: Array, A: Array) -> Array:
         """sum_k A_ik d_k(x_i) C_k^{-1} (z_k - x_i)."""
@@ -283,9 +314,11 @@ class FunctionAtoms(_Subsets):
 
         def evaluate(X: Any) -> Array:
             values = np.empty((X.shape[0], len(names)))
+            rows = to_numpy(X) if namespace_of(X) is not None else X
             for k, name in enumerate(names):
-                values[:, k] = _column(name, callables[name](X), X.shape[0])
-            return values
+                values[:, k] = _column(name, callables[name](rows), X.shape[0])
+            found: Array = alike(values, X)
+            return found
 
         return evaluate
 
@@ -297,6 +330,10 @@ class FunctionAtoms(_Subsets):
         """Return the atoms at `indices`, in that order."""
         names = self.names
         return FunctionAtoms(self.callables, tuple(names[k] for k in indices))
+
+    def moved(self, convert: Callable[[Any], Any]) -> FunctionAtoms:
+        """The functions themselves: they hold no arrays that this class knows of."""
+        return self
 
 
 def _column(name: str, values: Any, n_rows: int) -> Array:
@@ -362,6 +399,11 @@ class MixedAtoms(_Subsets):
         placed = [(part.functions, _run(at)) for part, at in self._places()]
 
         def evaluate(X: Any) -> Array:
+            if (xp := namespace_of(X)) is not None:
+                stacked = promoted(xp, *(functions(X) for functions, _ in placed))
+                back = alike(np.argsort(self._stacked()), X)
+                ordered: Array = xp.take(xp.concat(stacked, axis=1), back, axis=1)
+                return ordered
             values = np.empty((X.shape[0], n_atoms))
             for functions, columns in placed:
                 values[:, columns] = functions(X)
@@ -383,6 +425,10 @@ class MixedAtoms(_Subsets):
         used = np.unique(chosen) if len(chosen) else np.array([0])
         parts = tuple(self.parts[p].take(position[indices[chosen == p]]) for p in used)
         return parts[0] if len(parts) == 1 else MixedAtoms(parts, np.searchsorted(used, chosen))
+
+    def moved(self, convert: Callable[[Any], Any]) -> MixedAtoms:
+        """The atoms with the arrays of each part put through `convert`."""
+        return MixedAtoms(tuple(part.moved(convert) for part in self.parts), self.members)
 
     def _places(self) -> list[tuple[AtomSet, Array]]:
         """Each part and the positions of its atoms."""

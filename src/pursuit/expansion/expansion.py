@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pursuit._arrays import as_wide, namespace_of, promoted
 from pursuit._typing import Array
 from pursuit.expansion.basis_functions import AtomSet
 from pursuit.kernels import Kernel
@@ -57,7 +58,14 @@ class KernelExpansion:
     def __post_init__(self) -> None:
         """Prepare the centres and the transposed coefficients once."""
         object.__setattr__(self, "_functions", self.atoms.functions)
-        object.__setattr__(self, "_weights", np.ascontiguousarray(self.coefficients.T))
+        on_device = namespace_of(self.coefficients) is not None
+        weights = self.coefficients.T if on_device else np.ascontiguousarray(self.coefficients.T)
+        object.__setattr__(self, "_weights", weights)
+
+    def moved(self, convert: Callable[[Any], Any]) -> KernelExpansion:
+        """The function with its arrays put through `convert`, to a device or back."""
+        atoms = self.atoms.moved(convert)
+        return KernelExpansion(atoms, convert(self.coefficients), convert(self.intercept))
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the defining values; what is prepared is prepared again."""
@@ -78,6 +86,8 @@ class KernelExpansion:
             Rows of the floating type that the model was trained on. They are not checked:
             this is the fast route for callers who know their data.
         """
+        if namespace_of(X) is not None:
+            return self._on_device(X)
         functions: Callable[[Any], Array] = self._functions  # type: ignore[attr-defined]
         weights: Array = self._weights  # type: ignore[attr-defined]
         n_rows, n_vectors = X.shape[0], len(weights)
@@ -90,4 +100,17 @@ class KernelExpansion:
         for rows in blocks.row_blocks(n_rows, 8.0 * n_vectors):
             outputs[rows] = blocks.evaluate(functions, X[rows], n_vectors) @ weights
         outputs += self.intercept
+        return outputs
+
+    def _on_device(self, X: Any) -> Array:
+        """The outputs at rows of a device, where the coefficients are, too."""
+        xp, weights = namespace_of(X), self._weights  # type: ignore[attr-defined]
+        if not weights.shape[0]:
+            empty: Array = xp.zeros_like(X[:, :1], dtype=weights.dtype) + self.intercept
+            return empty
+        parts = []
+        for rows in blocks.row_blocks(X.shape[0], 8.0 * weights.shape[0]):
+            values, own = promoted(xp, as_wide(self._functions(X[rows, :])), weights)  # type: ignore[attr-defined]
+            parts.append(values @ own + self.intercept)
+        outputs: Array = xp.concat(parts)
         return outputs

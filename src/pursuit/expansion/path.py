@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pursuit._arrays import alike, as_wide, namespace_of
 from pursuit._typing import Array
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_right, solve_upper
@@ -239,8 +240,15 @@ def prepared_values(path: CoefficientPath, values: Array) -> list[Array]:
 def staged_values(path: CoefficientPath, values: Array) -> Iterator[Array]:
     """Outputs of the model after 1, 2, ... steps, each of shape (n_rows, n_outputs).
 
-    The same array is yielded each time, updated in place.
+    The same array is yielded each time, updated in place. On a device each prefix is evaluated by
+    its own coefficients: one product, where a running sum would be many small steps.
     """
+    if namespace_of(values) is not None:
+        values = as_wide(values)
+        for n in range(1, path.n_steps + 1):
+            coefficients, intercept = (alike(part, values) for part in path.coefficients(n))
+            yield values[:, : coefficients.shape[1]] @ coefficients.T + intercept
+        return
     prepared = prepared_values(path, values)
     outputs = np.tile(path.target_mean, (len(values), 1))
     taken = [0] * len(path.bases)

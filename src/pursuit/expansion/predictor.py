@@ -29,6 +29,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pursuit._arrays import alike, namespace_of, to_numpy
 from pursuit._typing import Array
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.probabilities import predicted_classes
@@ -66,8 +67,14 @@ class Classes:
 
     def prediction(self, outputs: Array) -> Array:
         """Labels; ties go to the first class."""
-        found: Array = self.labels[predicted_classes(outputs)]
-        return found
+        codes = predicted_classes(outputs)
+        if (xp := namespace_of(outputs)) is None:
+            found: Array = self.labels[codes]
+            return found
+        if self.labels.dtype.kind not in "biuf":  # the array API has no text
+            return np.asarray(self.labels[to_numpy(codes)])
+        labels: Array = xp.take(alike(self.labels, outputs), codes)
+        return labels
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,11 @@ class Numbers:
 
     def prediction(self, outputs: Array) -> Array:
         """The targets."""
-        return self.decision(outputs if self.loss is None else self.loss.mean(outputs))
+        if self.loss is None:
+            return self.decision(outputs)
+        if namespace_of(outputs) is not None:
+            return self.decision(alike(self.loss.mean(to_numpy(outputs)), outputs))
+        return self.decision(self.loss.mean(outputs))
 
 
 @dataclass(frozen=True)
@@ -111,12 +122,17 @@ class Novelty:
 
     def decision(self, outputs: Array) -> Array:
         """The distances from the threshold."""
-        return np.asarray(outputs[:, 0] - self.offset)
+        distances: Array = outputs[:, 0] - self.offset
+        return distances
 
     def prediction(self, outputs: Array) -> Array:
         """-1 for outliers, 1 for the others."""
         values = self.decision(outputs)
-        return np.where(values >= 0.0 if self.inside else values > 0.0, 1, -1)
+        inside = values >= 0.0 if self.inside else values > 0.0
+        if (xp := namespace_of(values)) is not None:
+            signs: Array = 2 * xp.astype(inside, xp.int64) - 1
+            return signs
+        return np.where(inside, 1, -1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,12 @@ themselves: log p(c | x) = s f_c - log sum_d exp(s f_d) is a number where p(c | 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 
+from pursuit._arrays import namespace_of
 from pursuit._typing import Array
 
 __all__ = [
@@ -137,6 +140,10 @@ def fit_temperature(values: Array, codes: Array, weights: Array) -> float:
 
 def predicted_classes(values: Array) -> Array:
     """Codes of the classes with the largest decision values; ties go to the first class."""
+    if (xp := namespace_of(values)) is not None:
+        one = values.shape[1] == 1
+        found: Array = values[:, 0] > 0 if one else xp.argmax(values, axis=1)
+        return xp.astype(found, xp.int64)  # type: ignore[no-any-return]
     codes: Array = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
     return codes.astype(int)
 
@@ -147,6 +154,8 @@ def probabilities(values: Array, scale: float) -> Array:
     Where rounding makes another class as probable as the one with the largest decision value,
     that class is moved up by one unit in the last place.
     """
+    if (xp := namespace_of(values)) is not None:
+        return _device_agreeing(xp, xp.exp(_device_logarithms(xp, values, scale)), values)
     if values.shape[1] == 1:
         positive = expit(scale * values[:, 0])
         table = np.column_stack([1.0 - positive, positive])
@@ -160,6 +169,8 @@ def log_probabilities(values: Array, scale: float) -> Array:
 
     The largest is that of the class with the largest decision value, as for `probabilities`.
     """
+    if (xp := namespace_of(values)) is not None:
+        return _device_agreeing(xp, _device_logarithms(xp, values, scale), values)
     largest = np.finfo(np.float64).max
     top = values.max(axis=1, keepdims=True) if values.shape[1] > 1 else 0.0
     with np.errstate(over="ignore"):
@@ -177,3 +188,24 @@ def _agreeing(table: Array, codes: Array) -> Array:
     for row in np.flatnonzero(table.argmax(axis=1) != codes):
         table[row, codes[row]] = np.nextafter(table[row].max(), 2.0)
     return table
+
+
+def _device_logarithms(xp: Any, values: Any, scale: float) -> Any:
+    """S f_c - log sum_d exp(s f_d) of device arrays; two classes are a softmax over (0, f)."""
+    one = values.shape[1] == 1
+    columns = xp.concat([xp.zeros_like(values), values], axis=1) if one else values
+    largest = float(xp.finfo(values.dtype).max)
+    differences = scale * (columns - xp.max(columns, axis=1, keepdims=True))
+    differences = xp.where(columns == -xp.inf, -xp.inf, xp.clip(differences, -largest, largest))
+    return differences - xp.log(xp.sum(xp.exp(differences), axis=1, keepdims=True))
+
+
+def _device_agreeing(xp: Any, table: Any, values: Any) -> Array:
+    """`_agreeing` of device arrays."""
+    codes = predicted_classes(values)
+    wrong = xp.argmax(table, axis=1) != codes
+    classes = xp.arange(table.shape[1], device=table.device)
+    place = wrong[:, None] & (classes[None, :] == codes[:, None])
+    upper = xp.nextafter(xp.max(table, axis=1, keepdims=True), xp.full_like(table[:, :1], 2.0))
+    agreeing: Array = xp.where(place, upper, table)
+    return agreeing

@@ -43,7 +43,7 @@ from pursuit.export.plain_model import (
     mapped,
     with_origin,
 )
-from pursuit.kernels import unit_rows
+from pursuit.geometry.unit_rows import unit_rows
 from pursuit.linalg.rounding import encode, round_in_turn
 
 __all__ = [

@@ -25,6 +25,8 @@ s              ``centres.shift``      (D,), None beside CSR rows, which keep the
 
 Steps: `shifted_centres` once, then `squared_distances` for each block of rows. Cost: 2 n m (D + 2)
 operations, and 3 D for each pair formed anew.
+
+Device arrays (``_arrays.py``) go the same way by other calls, at the end of this file.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from pursuit._arrays import alike, as_wide, is_single, namespace_of, promoted, to_numpy
 from pursuit._typing import Array
 from pursuit.linalg.factor import append_columns, squared_norms
 
@@ -56,6 +59,8 @@ SHIFT_ROWS = 256
 LOST = 2.0
 # Bytes of the differences that are formed at a time: they stay in the cache.
 DIFFERENCE_BYTES = 1 << 22
+# The same on a device, where fewer and larger steps pay.
+DEVICE_DIFFERENCE_BYTES = 1 << 27
 # Above this share of all pairs whole rows of distances cost less than single pairs.
 WHOLE_ROWS_SHARE = 0.125
 # Single precision can square numbers between these, and add some squares up.
@@ -125,7 +130,9 @@ def _sparse_variances(X: Any, shares: Array) -> Array:
 
 def inner(X: Any, Z: Any) -> Array:
     """Inner products x'z, dense, of dense or CSR rows."""
-    if sparse.issparse(X) or sparse.issparse(Z):
+    if (xp := namespace_of(X)) is not None:
+        X, Z = promoted(xp, X, Z)
+    elif sparse.issparse(X) or sparse.issparse(Z):
         # Two CSR matrices must have one type.
         return np.asarray(safe_sparse_dot(X.astype(Z.dtype), Z.T, dense_output=True))
     product: Array = X @ Z.T
@@ -157,6 +164,8 @@ def shifted_centres(Z: Any) -> Centres:
     Z : {ndarray, CSR matrix} of shape (n_centres, n_features)
         Centres.
     """
+    if namespace_of(Z) is not None:
+        return _device_centres(Z)
     Z = _squarable(Z)
     if sparse.issparse(Z):
         return Centres(Z, None, None, row_norms(Z, squared=True))
@@ -187,6 +196,8 @@ def squared_distances(X: Any, centres: Centres) -> Array:
            [1., 0.]])
     """
     Z, shift = centres.rows, centres.shift
+    if namespace_of(X) is not None:
+        return _device_distances(X, centres)
     kind = np.result_type(X.dtype, Z.dtype, np.float32)
     if shift is None or sparse.issparse(X):
         X = X.astype(kind, copy=False)  # nothing is lost beside the type of the centres
@@ -256,3 +267,47 @@ def _squarable(Z: Any) -> Any:
     largest = float(entries.max(initial=0.0))
     fits = largest == 0.0 or SINGLE_RANGE[0] < largest < SINGLE_RANGE[1]
     return Z if fits else Z.astype(np.float64)
+
+
+def _device_centres(Z: Any) -> Centres:
+    """`shifted_centres` of device arrays."""
+    xp = namespace_of(Z)
+    if is_single(Z):
+        largest = float(xp.max(xp.abs(Z)))
+        fits = largest == 0.0 or SINGLE_RANGE[0] < largest < SINGLE_RANGE[1]
+        Z = Z if fits else as_wide(Z)
+    few = to_numpy(Z[:: max(1, Z.shape[0] // SHIFT_ROWS), :])
+    shift = alike(np.median(few, axis=0), Z)
+    shifted = Z - shift
+    return Centres(Z, shift, shifted.T, xp.sum(shifted * shifted, axis=1))
+
+
+def _device_distances(X: Any, centres: Centres) -> Array:
+    """`squared_distances` of device arrays."""
+    xp = namespace_of(X)
+    X, matrix, own = promoted(xp, X, centres.matrix, centres.squared_norms)
+    shifted = X - xp.astype(centres.shift, X.dtype, copy=False)
+    norms = xp.sum(shifted * shifted, axis=1)
+    distances = norms[:, None] + own[None, :] - 2.0 * (shifted @ matrix)  # eq. (1)
+    limits = LOST * float(xp.finfo(X.dtype).eps) ** 0.5 * norms
+    limits = xp.where(xp.isfinite(norms), limits, xp.inf)
+    lost = ~(distances > limits[:, None])  # eq. (2)
+    rows, columns = xp.nonzero(lost)
+    if rows.shape[0]:
+        exact = _device_pairs(X, centres.rows, rows, columns)
+        distances[lost] = xp.astype(exact, X.dtype, copy=False)
+    found: Array = distances
+    return found
+
+
+def _device_pairs(X: Any, Z: Any, rows: Any, columns: Any) -> Any:
+    """`pair_distances` of device arrays."""
+    xp = namespace_of(X)
+    size = max(1, DEVICE_DIFFERENCE_BYTES // (8 * X.shape[1]))
+    parts, n_pairs = [], int(rows.shape[0])
+    for start in range(0, n_pairs, size):
+        part = slice(start, min(start + size, n_pairs))
+        x, z = xp.take(X, rows[part], axis=0), xp.take(Z, columns[part], axis=0)
+        differences = as_wide(x) - as_wide(z)
+        parts.append(xp.sum(differences * differences, axis=1))
+    return xp.concat(parts)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from pursuit._arrays import alike, namespace_of, promoted
 from pursuit._typing import Array
 
 __all__ = ["full_rank", "image", "preimage", "root_of"]
@@ -34,6 +35,9 @@ def image(X: Any, A: Array | None) -> Any:
     """
     if A is None:
         return X
+    if (xp := namespace_of(X)) is not None:
+        X, A = promoted(xp, X, alike(A, X))
+        return X @ A if A.ndim == 2 else X * A
     if A.ndim == 2:
         return np.asarray(X @ A)
     if not sparse.issparse(X):

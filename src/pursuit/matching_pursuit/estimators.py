@@ -58,6 +58,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from pursuit import _validation
 from pursuit._typing import Array, Watch
 from pursuit._validation import Samples
+from pursuit.base.arrays import following
 from pursuit.base.callbacks import Watcher
 from pursuit.base.cross_validation import (
     Rows,
@@ -152,6 +153,7 @@ class _EarlyStopping(MatchingPursuit):
     tol: float = 0.0
     warm_start: bool = False
 
+    @following
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
     ) -> Self:
@@ -345,6 +347,7 @@ class _CrossValidation(StatisticsCV):
     rule: str = "min"
     search_candidates: int | float | None = None
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose gamma and the number of components with few candidates, then fit with all.
 

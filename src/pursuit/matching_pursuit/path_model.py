@@ -16,8 +16,10 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from pursuit import _validation
+from pursuit._arrays import namespace_of, to_numpy
 from pursuit._typing import Array, Watch
 from pursuit._validation import Samples, called, class_codes, read_data, signed_targets
+from pursuit.base.arrays import native, through_host
 from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.estimators import (
     ExpansionClassifier,
@@ -109,6 +111,7 @@ class PathModel(ExpansionEstimator):
             )
         return self.path_
 
+    @native
     def staged_outputs(self, X: Any) -> Iterator[Array]:
         """Outputs of the expansion after 1, 2, ... steps.
 
@@ -125,12 +128,17 @@ class PathModel(ExpansionEstimator):
         path = self._require_path()
         rows = self._validated(X)
         atoms = self.expansion_.atoms
-        values = blocks.evaluate(atoms.functions, rows, len(atoms)) if len(atoms) else None
-        if values is None:
+        if not len(atoms):
             return
+        on_device = namespace_of(rows) is not None
+        n_atoms = len(atoms)
+        values = (
+            atoms.functions(rows) if on_device else blocks.evaluate(atoms.functions, rows, n_atoms)
+        )
         for outputs in staged_values(path, values):
-            yield outputs.copy()
+            yield outputs if on_device else outputs.copy()
 
+    @through_host
     def truncate(self, n_components: int) -> Self:
         """Return a copy with the first vectors and *their* optimal coefficients.
 
@@ -398,13 +406,14 @@ class PathClassifier(ExpansionClassifier, MatchingPursuit):
     @property
     def temperature_(self) -> float:  # type: ignore[override]
         """Temperature of the softmax (sigmoid for two classes) behind `predict_proba`."""
-        path = self.inverse_temperature_path_
+        path = to_numpy(self.inverse_temperature_path_)
         if not self.n_iter_:
             return 1.0
         # Row k holds the number of steps from which the inverse temperature applies.
         current = int(np.searchsorted(path[:, 0], self.n_iter_, side="right")) - 1
         return float(1.0 / path[current, 1])
 
+    @native
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """Decision values of the model after 1, 2, ... steps.
 
@@ -421,6 +430,7 @@ class PathClassifier(ExpansionClassifier, MatchingPursuit):
         for outputs in self.staged_outputs(X):
             yield squeeze_binary(outputs)
 
+    @native
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Labels of the model after 1, 2, ... steps.
 
@@ -455,6 +465,7 @@ class PathRegressor(IntervalRegressor, ExpansionRegressor, MatchingPursuit):
         stage = int(np.searchsorted(steps, n_steps, side="right")) - 1
         self.error_quantiles_ = tables[stage] if stage >= 0 else None
 
+    @through_host
     def truncate(self, n_components: int) -> Self:
         """Return a copy with the first vectors, their optimal coefficients and its own intervals.
 
@@ -486,6 +497,7 @@ class PathRegressor(IntervalRegressor, ExpansionRegressor, MatchingPursuit):
         tags.target_tags.positive_only = counts
         return tags
 
+    @native
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Predictions of the model after 1, 2, ... steps.
 

@@ -27,6 +27,7 @@ from pursuit._validation import (
     Samples,
 )
 from pursuit._warnings import warn
+from pursuit.base.arrays import following
 from pursuit.dictionary import (
     CANDIDATES_A_VECTOR,
     DEFAULT_CANDIDATES,
@@ -123,6 +124,7 @@ class FitsStatistics(FitsSums):
 
     statistics_: KernelStatistics
 
+    @following
     def fit_statistics(self, statistics: KernelStatistics) -> Self:
         """Fit from sums over rows: the model of a fit on the rows, with the vectors as candidates.
 
@@ -188,6 +190,7 @@ class StatisticsClassifier(FitsStatistics, PathClassifier):
     """`partial_fit` of classes."""
 
     @where_sums_suffice
+    @following
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those of earlier calls, and fit on all of them.
 
@@ -226,6 +229,7 @@ class StatisticsRegressor(FitsStatistics, PathRegressor):
     """`partial_fit` of numbers."""
 
     @where_sums_suffice
+    @following
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those of earlier calls, and fit on all of them.
 

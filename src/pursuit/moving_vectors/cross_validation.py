@@ -30,6 +30,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
+from pursuit.base.arrays import following
 from pursuit.base.cross_validation import (
     CrossValidated,
     Rows,
@@ -179,6 +180,7 @@ class _VectorSearch(CrossValidated, MovingVectors):
 
     _model: ClassVar[Callable[..., MovingVectors]]
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose gamma, C and the metric, then move the vectors on all rows.
 

@@ -20,6 +20,7 @@ from sklearn.utils import check_array, check_random_state
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real, class_codes
 from pursuit._warnings import warn
+from pursuit.base.arrays import following
 from pursuit.base.docstrings import with_entries
 from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.intervals import IntervalRegressor
@@ -109,6 +110,7 @@ class MovingVectors(KernelParameters, RefitsCoefficients):
     precision: str | None = None
     random_state: Any = None
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Move the vectors to where the energy is low.
 

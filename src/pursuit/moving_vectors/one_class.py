@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_integer, check_real, check_weights, read_data
+from pursuit.base.arrays import following, native
 from pursuit.base.docstrings import with_entries
 from pursuit.base.estimators import ExpansionEstimator
 from pursuit.base.parameters import KernelParameters, constructor, positional
@@ -105,6 +106,7 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
     tol: float = 1e-4
     random_state: Any = None
 
+    @following
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Move the vectors to where the data are.
 
@@ -165,6 +167,7 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         X = read_data(self, X, accept_sparse="csr")
         return Samples(X, np.ones((X.shape[0], 1)), check_weights(sample_weight, X.shape[0]))
 
+    @native
     def score_samples(self, X: Any) -> Array:
         """Scores, the larger the less of an outlier.
 
@@ -180,6 +183,7 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         """
         return self._outputs(X)[:, 0]
 
+    @native
     def decision_function(self, X: Any) -> Array:
         """Scores less ``offset_``: negative for outliers.
 
@@ -195,6 +199,7 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         """
         return self._decided(X)
 
+    @native
     def predict(self, X: Any) -> Array:
         """Call each row an outlier or not.
 

@@ -20,7 +20,8 @@ __all__ = ["ProjectedAtoms", "mapped"]
 def mapped(X: Any, scale: Array) -> Array:
     """Rows through a linear map, dense."""
     U = image(X, scale)
-    return np.asarray(U.toarray() if sparse.issparse(U) else U)
+    dense: Array = U.toarray() if sparse.issparse(U) else U
+    return dense
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,10 @@ class ProjectedAtoms:
     def take(self, indices: Array) -> ProjectedAtoms:
         """Return the atoms at `indices`, in that order."""
         return ProjectedAtoms(self.kernel, self.scale, self.centres[indices])
+
+    def moved(self, convert: Callable[[Any], Any]) -> ProjectedAtoms:
+        """The atoms with their arrays put through `convert`."""
+        return ProjectedAtoms(self.kernel, convert(self.scale), convert(self.centres))
 
     def subset(self, indices: Array) -> Callable[[Any], Array]:
         """Return the functions of the atoms at `indices`."""

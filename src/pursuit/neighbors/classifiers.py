@@ -22,11 +22,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from pursuit._arrays import alike, computing_beside, namespace_of, to_numpy
 from pursuit._typing import Array
 from pursuit._validation import check_integer, check_real, read_data
 from pursuit._warnings import warn
+from pursuit.base.arrays import FollowsX, following, native, through_host
 from pursuit.base.estimators import ProbabilisticClassifier
 from pursuit.base.parameters import constructor, positional
+from pursuit.expansion.predictor import Classes
 from pursuit.expansion.probabilities import fit_temperature
 from pursuit.geometry.distances import feature_variance
 from pursuit.geometry.nearest import NearestRows, Neighbors, chunks, gather
@@ -87,7 +90,7 @@ class Grid(NamedTuple):
     alphas: tuple[float, ...]
 
 
-class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, BaseEstimator):
+class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, FollowsX, BaseEstimator):
     """What both classifiers share: reference rows by class, decisions, probabilities, grids."""
 
     _product_type: Any = np.float32  # or that of the rows, if it is wider
@@ -115,6 +118,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, BaseEs
         """Squared distances of shape (n_alphas, B)."""
         raise NotImplementedError
 
+    @following
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the reference rows, by class.
 
@@ -137,6 +141,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, BaseEs
         """
         return self._keep(X, y, None, first=True)
 
+    @following
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add reference rows; the model is that of all rows so far.
 
@@ -260,9 +265,14 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, BaseEs
         )
 
     def _outputs(self, X: Any) -> Array:
-        """Decision values with one column a class."""
+        """Decision values with one column a class; from a device neighbours are sought there."""
+        if namespace_of(X) is not None:
+            with computing_beside(X):
+                found: Array = alike(self._outputs(to_numpy(X)), X)
+            return found
         return np.asarray(self._values(X, self._grid())[0, 0])
 
+    @native
     def decision_function(self, X: Any) -> Array:
         """Minus squared distances to the classes.
 
@@ -279,6 +289,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, BaseEs
         outputs = self._outputs(self._validated(X))
         return outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs
 
+    @native
     def predict(self, X: Any) -> Array:
         """Labels of the nearest classes; ties go to the first class.
 
@@ -293,7 +304,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, BaseEs
             Labels from ``classes_``.
         """
         outputs = self._outputs(self._validated(X))
-        return np.asarray(self.classes_[outputs.argmax(axis=1)])
+        return Classes(self.classes_).prediction(outputs)
 
     def _scaled_values(self, X: Any) -> tuple[Array, float]:
         """Minus the squared distances, one column a class, over the temperature."""
@@ -315,8 +326,9 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, BaseEs
 
     def _fitted_temperature(self, grid: Grid) -> float:
         """Fit the temperature on rows at equal distances through each class."""
-        present = np.flatnonzero(self.class_count_)
-        step = max(1, int(self.class_count_.sum()) // CALIBRATION_ROWS)
+        counts = to_numpy(self.class_count_)
+        present = np.flatnonzero(counts)
+        step = max(1, int(counts.sum()) // CALIBRATION_ROWS)
         values, codes = [np.empty((0, len(present)))], [np.empty(0, dtype=int)]
         for code, index in enumerate(self.reference_):
             if index is not None and len(index) > 1:
@@ -492,6 +504,7 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
     def _distances(self, local: Local, k: int, alphas: tuple[float, ...]) -> Array:
         return hyperplane_distances(local, k, alphas, self.n_components)
 
+    @through_host
     def validation_curve(
         self, X: Any = None, y: Any = None, *, n_neighbors: Any = None, alphas: Any = None
     ) -> NeighborCurve:
@@ -599,6 +612,7 @@ class ConvexKNeighborsClassifier(_LocalNeighborsClassifier):
     def _distances(self, local: Local, k: int, alphas: tuple[float, ...]) -> Array:
         return hull_distances(local, k)
 
+    @through_host
     def validation_curve(
         self, X: Any = None, y: Any = None, *, n_neighbors: Any = None
     ) -> NeighborCurve:

@@ -101,6 +101,12 @@ class _Online(ExpansionEstimator, KernelParameters):
     tol: float = 1e-6
     fit_intercept: bool = True
 
+    def __sklearn_tags__(self) -> Any:
+        """Arrays of other libraries are not for steps of one row each."""
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False
+        return tags
+
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""
         check_integer("n_components", self.n_components)

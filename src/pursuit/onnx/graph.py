@@ -34,6 +34,7 @@ import numpy as np
 from pursuit import kernels
 from pursuit._typing import Array
 from pursuit.export.plain_model import Part, PlainModel, before, centred, mapped
+from pursuit.geometry.unit_rows import unit_rows
 
 __all__ = ["Writer", "codes", "condition", "numbers", "outputs", "probabilities", "scores"]
 
@@ -217,7 +218,7 @@ def _cosine(g: Writer, part: Part, x: str) -> str:
     u, Z = _mapped(g, part, x)
     lengths = g("Sqrt", _row_sums(g, g("Mul", u, u)))
     lengths = g("Where", g("Greater", lengths, g.number(0.0)), lengths, g.number(1.0))
-    return g("MatMul", g("Div", u, lengths), g.number(kernels.unit_rows(Z).T))
+    return g("MatMul", g("Div", u, lengths), g.number(unit_rows(Z).T))
 
 
 def _cosine_polynomial(g: Writer, part: Part, x: str) -> str:

@@ -50,9 +50,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from pursuit._arrays import alike, to_numpy
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_integer, check_real
 from pursuit._warnings import warn
+from pursuit.base.arrays import following, through_host
 from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
 from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.expansion import KernelExpansion
@@ -314,6 +316,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, Expansio
     tol: float = 0.001
     class_weight: Mapping[Any, float] | str | None = None
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose functions and their weights.
 
@@ -346,7 +349,8 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, Expansio
 
     def _scaled_values(self, X: Any) -> tuple[Array, float]:
         """Values whose softmax is 1 / (1 + exp(-f)) divided by its sum; the weights' mode."""
-        return _softmax_values(self._outputs(X)), 1.0
+        outputs = self._outputs(X)
+        return alike(_softmax_values(to_numpy(outputs)), outputs), 1.0
 
 
 def _softmax_values(outputs: Array) -> Array:
@@ -458,6 +462,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
     max_iter: int = 5000
     tol: float = 0.001
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose functions, their weights and the variance of the noise.
 
@@ -503,6 +508,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
             )
         return self
 
+    @through_host
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predicted targets.
 
@@ -540,6 +546,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
             return mean, self._covariances(rows)
         return (mean, answers.decision(self._deviations(rows))) if return_std else mean
 
+    @through_host
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Targets drawn from the posterior: weights and noise.
 

@@ -50,6 +50,7 @@ from pursuit._validation import (
     summed,
 )
 from pursuit._warnings import warn
+from pursuit.base.arrays import following, through_host
 from pursuit.base.estimators import ExpansionEstimator, ExpansionRegressor
 from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.basis_functions import Atoms
@@ -390,6 +391,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
     def _default(self) -> Any:
         return SVC()
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the machine and compress it.
 
@@ -419,6 +421,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         self._one_a_class = original.decision_function_shape == "ovr"
         self._break_ties = bool(original.break_ties)
 
+    @through_host
     def decision_function(self, X: Any) -> Array:
         """Decision values, in the shape of the original's.
 
@@ -436,6 +439,7 @@ class CompressedClassifier(ClassifierMixin, _Compressed):
         """
         return self._decided(X)
 
+    @through_host
     def predict(self, X: Any) -> Array:
         """Class labels: by the votes of the pairs, as the original.
 
@@ -583,6 +587,7 @@ class CompressedRegressor(RegressorMixin, _Compressed, ExpansionRegressor):
     def _default(self) -> Any:
         return SVR()
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the machine and compress it.
 
@@ -707,6 +712,7 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
     def _default(self) -> Any:
         return OneClassSVM()
 
+    @following
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train the machine and compress it.
 
@@ -736,6 +742,7 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
         """Score at and below which a row is an outlier."""
         return -self.intercept_
 
+    @through_host
     def decision_function(self, X: Any) -> Array:
         """Signed distance from the boundary, positive inside.
 
@@ -751,6 +758,7 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
         """
         return self._outputs(X)[:, 0]
 
+    @through_host
     def score_samples(self, X: Any) -> Array:
         """Scores: the sum of the kernel functions.
 
@@ -766,6 +774,7 @@ class CompressedOutlierDetector(OutlierMixin, _Compressed):
         """
         return self.decision_function(X) + self.offset_
 
+    @through_host
     def predict(self, X: Any) -> Array:
         """Tell inliers from outliers.
 

@@ -57,6 +57,7 @@ from sklearn.utils import check_random_state
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real, refuse_not_finite
 from pursuit._warnings import warn
+from pursuit.base.arrays import following
 from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.dictionary import draw_candidates
@@ -299,6 +300,7 @@ class ReducedSetClassifier(ClassifierMixin, _BudgetedClassifier):
     tol: float = 1e-3
     max_iter: int = 100
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the machine and reduce it.
 
@@ -439,6 +441,7 @@ class ReducedSupportVectorClassifier(ClassifierMixin, _BudgetedClassifier):
     class_weight: Mapping[Any, float] | str | None = None
     random_state: Any = None
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw rows and train on them.
 

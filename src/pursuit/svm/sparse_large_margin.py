@@ -55,6 +55,7 @@ from sklearn.utils import check_array, check_random_state
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
+from pursuit.base.arrays import following
 from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
@@ -206,6 +207,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
     class_weight: Mapping[Any, float] | str | None = None
     random_state: Any = None
 
+    @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Move the vectors to where the margin is large.
 

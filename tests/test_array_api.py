@@ -1,0 +1,317 @@
+"""Arrays of other libraries: everything follows X, and the numbers are those of NumPy."""
+
+import copy
+import importlib
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVC
+from sklearn.utils import estimator_checks, get_tags
+
+import pursuit
+from pursuit import kernels
+from pursuit._arrays import alike, namespace_of, to_numpy
+from pursuit.base.arrays import FollowsX
+
+PLACES = [("array_api_strict", "device1"), ("torch", "cpu")]
+TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
+
+KERNELS = [
+    kernels.Linear(),
+    kernels.Polynomial(0.5, 3, 1.0),
+    kernels.Polynomial(0.5, 2.5, 1.0),
+    kernels.RBF(0.3),
+    kernels.RBF([1.0, 0.2, 0.3, 0.4, 0.5]),
+    kernels.Mahalanobis(np.eye(5) + 0.1),
+    kernels.Laplacian(0.3),
+    kernels.Laplacian([1.0, 0.2, 0.3, 0.4, 0.5]),
+    kernels.ChiSquared(0.4),
+    kernels.Sigmoid(0.2, 0.1),
+    kernels.Cosine(),
+    kernels.CosinePolynomial(3, 1.0),
+    kernels.FunctionKernel(lambda X, Z: X @ Z.T),
+]
+
+ESTIMATORS = [
+    pursuit.KernelMatchingPursuitClassifier(6),
+    pursuit.KernelMatchingPursuitClassifier(4, loss="log_loss", early_stopping=True),
+    pursuit.KernelMatchingPursuitClassifierCV(3, cv=2, gammas=[0.1], multi_class="ovr"),
+    pursuit.KernelMatchingPursuitRegressor(6, fitting="backfit", alpha=0.1),
+    pursuit.KernelMatchingPursuitRegressor(4, fitting="basic", fit_intercept=False),
+    pursuit.KernelMatchingPursuitRegressorCV(3, cv=2, gammas=[0.1]),
+    pursuit.SparseKernelClassifier(4, max_iter=2, random_state=0),
+    pursuit.SparseKernelRegressor(4, max_iter=2, metric=2, random_state=0),
+    pursuit.SparseOneClass(4, max_iter=2, random_state=0),
+    pursuit.SparseKernelPCA(),
+    pursuit.SparseKernelPCA(5, center=True, fit_inverse_transform=True),
+    pursuit.GreedyNystroem(n_components=5, selection="supervised"),
+    pursuit.HyperplaneKNeighborsClassifier(4),
+    pursuit.ConvexKNeighborsClassifier(3),
+    pursuit.ParzenDensity("loo"),
+    pursuit.ManifoldParzenDensity(3),
+    pursuit.ManifoldParzenDensityCV(3, n_components=1),
+]
+# Their fits are those of NumPy, and take longer.
+OTHERS = [
+    pursuit.SparseKernelClassifierCV(2, max_iter=1, cv=2, gammas=[0.1], random_state=0),
+    pursuit.SparseKernelRegressorCV(2, max_iter=1, cv=2, gammas=[0.1], random_state=0),
+    pursuit.KernelCentroidClassifier(),
+    pursuit.ConvexNetworkClassifier(max_iter=3, tol=0.1),
+    pursuit.RelevanceVectorClassifier(3),
+    pursuit.RelevanceVectorRegressor(3),
+    pursuit.SparseLargeMarginClassifier(3, max_iter=2, tol=0.1, random_state=0),
+    pursuit.ReducedSetClassifier(2),
+    pursuit.ReducedSupportVectorClassifier(2, random_state=0),
+    pursuit.CompressedClassifier(SVC(), 2),
+    pursuit.CompressedRegressor(KernelRidge(kernel="rbf"), 2),
+    pursuit.CompressedOutlierDetector(n_components=2),
+]
+
+
+@pytest.fixture(autouse=True)
+def dispatching(monkeypatch):
+    """What scikit-learn asks for."""
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    with sklearn.config_context(array_api_dispatch=True):
+        yield
+
+
+@pytest.fixture(params=PLACES, ids=lambda place: place[0])
+def place(request):
+    """An empty array of one library on one of its devices."""
+    name, device = request.param
+    xp = pytest.importorskip(name)
+    return xp.asarray(np.empty(0), device=xp.Device(device) if hasattr(xp, "Device") else device)
+
+
+def check(name, **where):
+    """One of scikit-learn's checks; skipped where its version has none of that name."""
+    found = getattr(estimator_checks, name, None)
+    if found is None:
+        pytest.skip(f"scikit-learn {sklearn.__version__} has no {name}")
+    return partial(found, **where)
+
+
+def checked(estimator, found):
+    """Run a check of scikit-learn outside of dispatching, which it sets itself."""
+    with sklearn.config_context(array_api_dispatch=False):
+        found(type(estimator).__name__, estimator)
+
+
+@pytest.fixture
+def double():
+    """Double precision in torch, in whose default type scikit-learn's accuracy takes a mean."""
+    torch = pytest.importorskip("torch")
+    torch.set_default_dtype(torch.float64)
+    yield torch
+    torch.set_default_dtype(torch.float32)
+
+
+def named(estimator):
+    """The name of its class."""
+    return type(estimator).__name__
+
+
+each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+every = pytest.mark.parametrize("estimator", ESTIMATORS + OTHERS, ids=named)
+short = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@every
+@short
+def test_scikit_learns_check_in_torch(estimator, double):
+    checked(estimator, check("check_array_api_input_and_values", array_namespace="torch"))
+
+
+@each
+@short
+def test_scikit_learns_check_on_another_device(estimator):
+    pytest.importorskip("array_api_strict")
+    where = {"array_namespace": "array_api_strict", "device_name": "device1"}
+    checked(estimator, check("check_array_api_input_and_values", **where))
+
+
+@each
+@short
+def test_scikit_learns_check_in_single_precision(estimator):
+    pytest.importorskip("torch")
+    where = {"array_namespace": "torch", "device_name": "cpu", "dtype_name": "float32"}
+    checked(estimator, check("check_array_api_input", **where))
+
+
+@each
+@short
+def test_scikit_learns_check_of_targets_from_elsewhere(estimator):
+    pytest.importorskip("torch")
+    pytest.importorskip("array_api_strict")
+    found = check("check_array_api_mixed_inputs")
+    place = importlib.import_module("sklearn.utils._array_api").NamespaceAndDevice
+    here, there = place("torch", "cpu"), place("array_api_strict", "device1")
+    checked(estimator, partial(found, X_ns_and_device=here, other_ns_and_device=there))
+
+
+@every
+@short
+def test_scikit_learns_check_of_queries_from_elsewhere(estimator):
+    pytest.importorskip("array_api_strict")
+    found = check("check_array_api_same_namespace", array_namespace="array_api_strict")
+    checked(estimator, found)
+
+
+def test_all_classes_with_the_tag_are_checked():
+    public = map(partial(getattr, pursuit), pursuit.__all__)
+    tagged = {cls for cls in public if isinstance(cls, type) and issubclass(cls, FollowsX)}
+    tagged -= {pursuit.OnlineKernelClassifier, pursuit.OnlineKernelRegressor}
+    assert not get_tags(pursuit.OnlineKernelRegressor()).array_api_support
+    assert {type(estimator) for estimator in ESTIMATORS + OTHERS} == tagged
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+def test_kernels(kernel, dtype, place, rng):
+    X = rng.random((40, 5)).astype(dtype)
+    Z = np.vstack([X[:7], X[7:12] + 3.0]).astype(dtype)
+    expected = kernel(X, Z)
+    found = kernel(alike(X, place), alike(Z, place))
+    assert namespace_of(found) is namespace_of(place)
+    assert_allclose(to_numpy(found), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] / 100)
+    assert to_numpy(found).dtype == expected.dtype
+
+
+def test_equal_rows_and_far_clusters_keep_their_distances(place):
+    X = np.array([[-1e8], [1e8], [1e8 + 1.0]])
+    found = kernels.RBF(1.0)(alike(X, place), alike(X, place))
+    assert_allclose(to_numpy(found), kernels.RBF(1.0)(X, X), rtol=1e-12)
+
+
+def digits(n=200):
+    """Some digits."""
+    X, y = load_digits(return_X_y=True)
+    return X[:n], y[:n]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_classifier_at_every_step(place, dtype):
+    X, y = digits()
+    X = X.astype(dtype)
+    model = pursuit.KernelMatchingPursuitClassifier(12, early_stopping="loo")
+    theirs = pursuit.KernelMatchingPursuitClassifier(**model.get_params())
+    theirs.fit(alike(X, place), alike(y, place))
+    model.fit(X, y)
+    rows, close = alike(X, place), {"rtol": 0, "atol": TOLERANCE[dtype]}
+    assert_array_equal(to_numpy(theirs.support_), model.support_)
+    for name in ("decision_function", "predict_proba", "predict_log_proba", "predict"):
+        found = getattr(theirs, name)(rows)
+        assert namespace_of(found) is namespace_of(place)
+        assert_allclose(to_numpy(found), getattr(model, name)(X), **close)
+    stages = zip(
+        theirs.staged_decision_function(rows), model.staged_decision_function(X), strict=True
+    )
+    for found, expected in stages:
+        assert_allclose(to_numpy(found), expected, **close)
+    for found, expected in zip(theirs.staged_predict(rows), model.staged_predict(X), strict=True):
+        assert_array_equal(to_numpy(found), expected)
+    short = theirs.truncate(5)
+    assert_allclose(
+        to_numpy(short.decision_function(rows)), model.truncate(5).decision_function(X), **close
+    )
+    assert_allclose(
+        to_numpy(theirs.explain(rows[:4, :]).contributions), model.explain(X[:4]).contributions,
+        rtol=TOLERANCE[dtype],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "dictionary", [[None, kernels.Linear(), kernels.Laplacian(0.1)], pursuit.OrientedGaussians()]
+)
+def test_dictionaries(place, dictionary, rng):
+    X = rng.normal(size=(60, 3))
+    y = np.sin(X[:, 0]) + X[:, 1]
+    model = pursuit.KernelMatchingPursuitRegressor(10, dictionary=dictionary).fit(X, y)
+    rows = alike(X, place)
+    found = pursuit.to_device_of(model, rows).predict(rows)
+    assert_allclose(to_numpy(found), model.predict(X), rtol=1e-9)
+
+
+def test_a_regressor_with_a_link_and_intervals(place):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:150], y[:150]
+    rows = alike(X, place)
+    model = pursuit.KernelMatchingPursuitRegressor(6, loss="poisson").fit(X, y)
+    found = pursuit.to_device_of(model, rows).predict(rows)
+    assert_allclose(to_numpy(found), model.predict(X), rtol=1e-9)
+    theirs = pursuit.KernelMatchingPursuitRegressor(6).fit(rows, alike(y, place))
+    model = pursuit.KernelMatchingPursuitRegressor(6).fit(X, y)
+    assert abs(theirs.score(rows, alike(y, place)) - model.score(X, y)) < 1e-6
+    for side, expected in zip(
+        theirs.predict_interval(rows), model.predict_interval(X), strict=True
+    ):
+        assert_allclose(to_numpy(side), expected, rtol=1e-6)
+    theirs.calibrate_interval(rows, alike(y, place))
+    model.calibrate_interval(X, y)
+    assert_allclose(to_numpy(theirs.error_quantiles_), model.error_quantiles_, rtol=1e-6)
+    assert namespace_of(theirs.error_quantiles_) is namespace_of(place)
+
+
+def test_labels_may_be_text(place):
+    X, y = digits()
+    names = np.array([f"digit {k}" for k in y])
+    model = pursuit.KernelMatchingPursuitClassifier(8).fit(alike(X, place), names)
+    expected = pursuit.KernelMatchingPursuitClassifier(8).fit(X, names).predict(X)
+    assert_array_equal(model.predict(alike(X, place)), expected)
+
+
+def test_models_move(place):
+    X, y = digits()
+    X = X[:, X.std(axis=0) > 0]
+    rows = alike(X, place)
+    model = make_pipeline(MinMaxScaler(), pursuit.KernelMatchingPursuitClassifier(8))
+    model.fit(rows, alike(y, place))
+    back = pursuit.to_numpy(model)
+    again = pursuit.to_device_of(back, rows)
+    assert_array_equal(back.predict(X), to_numpy(model.predict(rows)))
+    assert_array_equal(back.predict(X), to_numpy(again.predict(rows)))
+    fresh = make_pipeline(MinMaxScaler(), pursuit.KernelMatchingPursuitClassifier(8)).fit(X, y)
+    assert_array_equal(back[-1].support_, fresh[-1].support_)
+    assert vars(back[-1]).keys() == vars(copy.copy(fresh[-1])).keys()
+
+
+def test_a_saved_or_pickled_model_is_the_same(place, tmp_path):
+    X, y = digits()
+    rows = alike(X, place)
+    model = pursuit.KernelMatchingPursuitClassifier(8).fit(rows, alike(y, place))
+    pursuit.save(model, tmp_path / "model.pursuit")
+    expected = to_numpy(model.decision_function(rows))
+    assert_array_equal(pursuit.load(tmp_path / "model.pursuit").decision_function(X), expected)
+    if hasattr(place, "numpy"):  # those of array-api-strict cannot be pickled
+        again = pickle.loads(pickle.dumps(model))
+        assert_array_equal(to_numpy(again.decision_function(rows)), expected)
+
+
+def test_a_stream_of_device_arrays(place):
+    X, y = digits()
+    model, theirs = (pursuit.KernelMatchingPursuitClassifier(6) for _ in range(2))
+    for part in (slice(0, 100), slice(100, 200)):
+        model.partial_fit(X[part], y[part], classes=np.arange(10))
+        theirs.partial_fit(alike(X[part], place), alike(y[part], place), classes=np.arange(10))
+    assert_allclose(
+        to_numpy(theirs.decision_function(alike(X, place))), model.decision_function(X), atol=1e-9
+    )
+
+
+def test_without_dispatch_device_arrays_are_refused_by_a_model_of_numpy(place):
+    X, y = digits()
+    model = pursuit.KernelMatchingPursuitClassifier(6).fit(alike(X, place), alike(y, place))
+    with sklearn.config_context(array_api_dispatch=False):
+        with pytest.raises(ValueError, match="same namespace.*array_api_dispatch=True"):
+            model.predict(alike(X, place))
+    model.fit(X, y)
+    assert isinstance(model.predict(X), np.ndarray)
