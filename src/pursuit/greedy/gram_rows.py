@@ -8,6 +8,7 @@ can say, and it does so with `GramRows.prefetch`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -33,6 +34,10 @@ class GramRows(Protocol):
     def alpha(self) -> float:
         """What the ridge has added to each entry of the diagonal, and to nothing else."""
 
+    @property
+    def shareable(self) -> bool:
+        """Whether all of it is at hand, for several pursuits at once."""
+
     def has(self, index: int) -> bool:
         """Whether row `index` is at hand."""
 
@@ -42,8 +47,8 @@ class GramRows(Protocol):
     def row(self, index: int) -> Array:
         """Row `index` of G."""
 
-    def block(self, atoms: Array) -> Array:
-        """Rows and columns `atoms` of G."""
+    def among(self, atoms: Array) -> GramRows:
+        """G of some atoms alone, for a draft."""
 
 
 class SmallGram:
@@ -84,6 +89,51 @@ class SmallGram:
         """Rows and columns `atoms`."""
         block: Array = self.gram[np.ix_(atoms, atoms)]
         return block
+
+    def among(self, atoms: Array) -> PartOfGram:
+        """Rows and columns `atoms`, read when they are asked for."""
+        return PartOfGram(self, atoms)
+
+
+@dataclass(frozen=True)
+class PartOfGram:
+    """Some rows and columns of a G in memory, never gathered as a whole.
+
+    Attributes
+    ----------
+    whole : SmallGram
+        G.
+    atoms : ndarray of int
+        Which.
+    """
+
+    whole: SmallGram
+    atoms: Array
+    # Copies of an atom count as atoms in a draft.
+    alpha: float = 0.0
+    shareable: bool = True
+
+    @property
+    def diagonal(self) -> Array:
+        """The diagonal of this part."""
+        diagonal: Array = self.whole.diagonal[self.atoms]
+        return diagonal
+
+    def has(self, index: int) -> bool:
+        """Whether row `index` is at hand: always."""
+        return True
+
+    def prefetch(self, atoms: Array) -> None:
+        """Nothing to do."""
+
+    def row(self, index: int) -> Array:
+        """Row `index` among the atoms."""
+        row: Array = self.whole.row(self.atoms[index])[self.atoms]
+        return row
+
+    def among(self, atoms: Array) -> PartOfGram:
+        """A part of this part."""
+        return PartOfGram(self.whole, self.atoms[atoms])
 
 
 class Values(Protocol):
@@ -156,6 +206,10 @@ class LazyGram:
         if self._ridge:
             block += self._ridge * self._penalty.block(atoms)
         return block
+
+    def among(self, atoms: Array) -> SmallGram:
+        """Rows and columns `atoms`, computed now."""
+        return SmallGram(self.block(atoms))
 
     def _compute(self, panel: Array) -> Array:
         """Rows of G for the atoms of the panel, one blocked pass over the data."""

@@ -27,6 +27,12 @@ the end, by a Cholesky factorisation of G[pivots, pivots]; V and b serve the sel
 Under a ridge nu stays larger than the rank test asks; there an exact copy of a chosen atom is
 excluded, so that a row of weight 2 and the same row twice give one model. Cost of a step: O(M n)
 for an orthogonal rule, O(M) for the basic one, and one row of G.
+
+Panels. Most of that time goes into reading V, or into rows of G where these are computed. A
+*draft*, the pursuit itself on the few best atoms and in single precision, guesses the next pivots,
+and what they need is formed in one product (``look_ahead`` of ``linalg/partial_cholesky.py``,
+``prefetch`` of ``gram_rows.py``). Every step is still taken by the scores of all atoms: a wrong
+guess costs time alone.
 """
 
 from __future__ import annotations
@@ -34,7 +40,7 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit._typing import Array
-from pursuit.greedy.gram_rows import GramRows, SmallGram
+from pursuit.greedy.gram_rows import GramRows
 from pursuit.greedy.pivot_rules import scores_of
 from pursuit.linalg.factor import cholesky, solve_transposed
 from pursuit.linalg.partial_cholesky import DICTIONARY_RANK, PartialCholesky, first_best
@@ -44,7 +50,9 @@ __all__ = ["DRAFT_ATOMS", "BasicPursuit", "LeastCorrelated", "PivotedFactor", "P
 # 1 - cos^2 below which two atoms are copies of each other.
 COPY_TOLERANCE = 1e-12
 # A draft takes so many steps among so many of the best atoms.
-DRAFT_STEPS, DRAFT_ATOMS = 64, 512
+DRAFT_STEPS, DRAFT_ATOMS = 16, 512
+# Numbers of V up to which it stays near the processor, so that a step may read all of it.
+LARGEST_NEAR = 1 << 19
 # A squared residual below this share of the targets' squared norm is rounding.
 ZERO_SHARE = 1e-14
 
@@ -108,8 +116,7 @@ class Pursuit:
         g = first_best(scores)
         if self.supervised and not scores[g] > ZERO_SHARE**2 * self.total:
             return "no_gain"
-        if not self.gram.has(g):
-            self.gram.prefetch(self._likely(g, scores))
+        self._prepare(g, scores)
         row = self.gram.row(g)
         self._choose(g, row, float(scores[g]))
         self._exclude_copies(g, row)
@@ -134,6 +141,11 @@ class Pursuit:
     def _choose(self, g: int, row: Array, score: float) -> None:
         """Take atom g, whose row of G and score are given."""
         raise NotImplementedError
+
+    def _prepare(self, g: int, scores: Array) -> None:
+        """Bring the row of G of atom g to hand, and those that are likely to be wanted next."""
+        if not self.gram.has(g):
+            self.gram.prefetch(self._likely(g, scores))
 
     def _likely(self, g: int, scores: Array) -> Array:
         """Atoms whose rows are likely to be wanted: g, and the others from the best on."""
@@ -188,26 +200,32 @@ class PivotedFactor(Pursuit):
         self.gained += float(z @ z)
         self.gram_entries.append(row[self.pivots])
 
+    def _prepare(self, g: int, scores: Array) -> None:
+        """Look ahead where V is read from memory, and where rows of G have to be computed."""
+        costly = self.factor.V.size >= LARGEST_NEAR and not self.factor.foresees(g)
+        if self.gram.has(g) and not (costly and self.gram.shareable):
+            return
+        likely = self._likely(g, scores)
+        self.gram.prefetch(likely)
+        panel = np.array([k for k in likely[:DRAFT_STEPS] if self.gram.has(k)])
+        self.factor.look_ahead(panel, np.array([self.gram.row(k) for k in panel]))
+
     def _likely(self, g: int, scores: Array) -> Array:
         """g, the atoms of a draft of the next steps, and the others from the best on.
 
-        The draft is the pursuit itself on the few best atoms, with their residual Gram matrix
-        G - V'V. The best scores alone would not do: they belong to atoms that resemble each
-        other, of which one will be chosen.
+        The draft is the pursuit itself on the few best atoms. The best scores alone would not do:
+        they belong to atoms that resemble each other, of which one will be chosen.
         """
         best = super()._likely(g, scores)
-        active, factor = np.sort(best), self.factor
-        V = factor.V[:, active]
-        draft = PivotedFactor(
-            SmallGram(self.gram.block(active) - V.T @ V),
+        active = np.sort(best)
+        draft = Draft(
+            self.gram.among(active),
             self.cross[:, active],
             np.zeros(1),
             rule=self.rule,
             supervised=False,
         )
-        draft.factor = PartialCholesky(
-            factor.diagonal[active], DICTIONARY_RANK, residual=factor.residual[active]
-        )
+        draft.factor = self.factor.among(active, DRAFT_STEPS)
         draft.pivots = draft.factor.pivots
         draft.extend(DRAFT_STEPS)
         ahead = active[draft.pivots]
@@ -230,6 +248,13 @@ class PivotedFactor(Pursuit):
         factor = cholesky(block)
         del self.pivots[len(factor) :]
         return factor, solve_transposed(factor, self.initial_cross[:, self.pivots].T)
+
+
+class Draft(PivotedFactor):
+    """A pursuit on few atoms, all of whose rows are at hand: it does not look ahead."""
+
+    def _prepare(self, g: int, scores: Array) -> None:
+        """Nothing to do."""
 
 
 class BasicPursuit(Pursuit):

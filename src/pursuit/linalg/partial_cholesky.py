@@ -24,6 +24,16 @@ and whose ``length`` s is the norm of its part outside the span:
 Where z is itself the candidate g, head = V[:, g] and s = sqrt(nu[g]): `PartialCholesky.pivot`.
 A vector that is no candidate goes in through `PartialCholesky.append`.
 
+Step 1 reads all of V, n M numbers at the speed of memory. Who can guess some of the next pivots,
+the *panel* P (a guess in vain costs time alone), lets `PartialCholesky.look_ahead` form what is
+left of their columns now, after m steps, in one product at the speed of arithmetic:
+
+    L = G[:, P] - V_m' V_m[:, P],    V_m the first m rows,
+
+so that v of a pivot g of the panel at a later step n reads the rows since then alone:
+
+3. v = (L[:, g] - V_{m+1..n}' V_{m+1..n}[:, g]) / s
+
 Who uses it, with which vectors and which rank tolerance. A candidate counts as a combination of
 the vectors appended, and is never chosen, where nu[k] <= tolerance G[k,k]:
 
@@ -125,6 +135,7 @@ class PartialCholesky:
     ) -> None:
         self.diagonal = diagonal
         self.residual = np.array(diagonal if residual is None else residual, dtype=np.float64)
+        self.rank_tolerance = rank_tolerance
         self.threshold = rank_tolerance * diagonal
         self.usable = self.residual > self.threshold
         if excluded is not None:
@@ -132,6 +143,8 @@ class PartialCholesky:
         self.pivots: list[int] = []
         self._columns: list[Array] = []
         self._rows = np.empty((0, len(diagonal)))
+        self._panel: dict[int, Array] = {}
+        self._panel_start = 0
 
     def __len__(self) -> int:
         """Number of vectors appended."""
@@ -158,6 +171,47 @@ class PartialCholesky:
         """What the span leaves of columns of G, (M, ...); eq. 3 of Hussain and Shawe-Taylor."""
         left: Array = columns - self.V.T @ self.V[:, candidates]
         return left
+
+    def look_ahead(self, candidates: Array, columns: Array) -> None:
+        """Form what the span leaves of the columns of a panel: L at the top of this module.
+
+        Parameters
+        ----------
+        candidates : ndarray of int of shape (p,)
+            Likely pivots.
+        columns : ndarray of shape (p, M)
+            Their columns of G, as rows.
+        """
+        left = np.take(self.V, candidates, axis=1).T @ self.V
+        np.subtract(columns, left, out=left)
+        self._panel = dict(zip(candidates.tolist(), left, strict=True))
+        self._panel_start = len(self)
+
+    def foresees(self, g: int) -> bool:
+        """Whether `g` is in the panel."""
+        return g in self._panel
+
+    def among(self, candidates: Array, n_more: int) -> PartialCholesky:
+        """A factorisation of some candidates that goes on from here, with V in single precision.
+
+        Parameters
+        ----------
+        candidates : ndarray of int
+            Those that it knows.
+        n_more : int
+            Steps that it will take.
+        """
+        n = len(self)
+        part = PartialCholesky(
+            self.diagonal[candidates],
+            self.rank_tolerance,
+            excluded=~self.usable[candidates],
+            residual=self.residual[candidates],
+        )
+        part._rows = np.empty((n + n_more, len(candidates)), dtype=np.float32)
+        part._rows[:n] = self.V[:, candidates]
+        part._columns = list(self._columns)
+        return part
 
     def append(self, column: Array, head: Array, length: float) -> Array:
         """Append any vector.
@@ -195,13 +249,21 @@ class PartialCholesky:
         """
         length = float(np.sqrt(self.residual[g]))
         head = self.V[:, g].copy()
-        v = (column if deflated else column - head @ self.V) / length
+        v = (column if deflated else self._left(g, column, head)) / length
         v[g] = length
         self._append(v, head, length)
         self.residual[g] = 0.0
         self.usable[g] = False
         self.pivots.append(int(g))
         return v
+
+    def _left(self, g: int, column: Array, head: Array) -> Array:
+        """What the span leaves of the column of `g`: step 3 for one of the panel, else step 1."""
+        start = 0
+        if g in self._panel:
+            start, column = self._panel_start, self._panel[g]
+        left: Array = column - head[start:] @ self.V[start:]
+        return left
 
     def exclude(self, candidates: Array) -> None:
         """Never choose these (indices, or a mask)."""
