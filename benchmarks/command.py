@@ -16,7 +16,9 @@ def main(package, several=None, after=None):
     """Run the benchmark named on the command line; return 1 if one of its bounds is missed.
 
     ``several`` are further names, with what each runs; ``after`` is told the name, the report and
-    the folder of each run.
+    the folder of each run. A benchmark with options of its own has a function
+    ``add_options(parser)``, and its ``run`` takes the parsed arguments too. The report has the
+    benchmark's name, or what it calls ``REPORT``.
     """
     several = several or {}
     names = names_of(package)
@@ -28,6 +30,9 @@ def main(package, several=None, after=None):
     parser.add_argument(
         "--output", type=Path, default=RESULTS, help="folder of the report (default: %(default)s)"
     )
+    named = next((load(package, word) for word in sys.argv[1:] if word in names), None)
+    if hasattr(named, "add_options"):
+        named.add_options(parser)
     arguments = parser.parse_args()
     if arguments.list:
         for name in names:
@@ -39,8 +44,11 @@ def main(package, several=None, after=None):
         return several[arguments.name](arguments.output)
     module = load(package, arguments.name)
     report = Report(module.__doc__, command=f"python -m {package.__name__} {arguments.name}")
-    module.run(report)
-    report.write(arguments.output, arguments.name)
+    if hasattr(module, "add_options"):
+        module.run(report, arguments)
+    else:
+        module.run(report)
+    report.write(arguments.output, getattr(module, "REPORT", arguments.name))
     if after is not None:
         after(arguments.name, report, arguments.output)
     return 0 if report.passed else 1

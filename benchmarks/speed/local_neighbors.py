@@ -18,6 +18,7 @@ from unittest import mock
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
+from benchmarks.compare import Measured, spend
 from benchmarks.report import percent
 from benchmarks.timing import product_rate, seconds
 from pursuit import ConvexKNeighborsClassifier, HyperplaneKNeighborsClassifier, datasets
@@ -136,3 +137,24 @@ def metered(search, grams):
 def width(index):
     """Number of features."""
     return index.rows.shape[1]
+
+
+def hyperplane_row():
+    """A row of ``all``: HKNN, K = 65."""
+    return row_of(HyperplaneKNeighborsClassifier(65, alpha=10.0))
+
+
+def convex_row():
+    """A row of ``all``: CKNN, K = 70."""
+    return row_of(ConvexKNeighborsClassifier(70))
+
+
+def row_of(model):
+    """Decision values of the test rows, timed."""
+    X, y = datasets.load("mnist", "train")
+    X_test, y_test = datasets.load("mnist", "test")
+    X, X_test = ((part / 255).astype(np.float32) for part in (X[:50_000], X_test))
+    model.fit(X, y[:50_000])
+    spent, values = spend(lambda: model.decision_function(X_test))
+    labels = model.classes_[values.argmax(axis=1)]
+    return Measured(*spent, values, {"error, %": 100 * np.mean(labels != y_test)})

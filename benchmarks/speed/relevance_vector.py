@@ -12,13 +12,14 @@
 import time
 
 import numpy as np
-from sklearn.datasets import make_classification
+from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import log_loss
 from sklearn.svm import SVC
 
+from benchmarks.compare import Measured, spend
 from benchmarks.report import percent
 from benchmarks.timing import seconds
-from pursuit import RelevanceVectorClassifier, datasets
+from pursuit import RelevanceVectorClassifier, RelevanceVectorRegressor, datasets
 
 N_DRAWS, N_SPLITS = 3, 10
 # Width of exp(-|x - z|^2 / width), C, and the paper's RVM: share of vectors %, error %.
@@ -113,3 +114,11 @@ def one_split(name, i, width, C):
     errors = [np.mean(model.predict(X[test]) != y[test]) for model in (svm, rvm)]
     loss = log_loss(y[test], rvm.predict_proba(X[test]))
     return *errors, len(svm.support_), rvm.n_components_, loss
+
+
+def regression_row():
+    """A row of ``all``: regression on 1000 drawn rows, 1000 others to test."""
+    X, y = make_friedman1(2000, 10, noise=1.0, random_state=0)
+    spent, model = spend(lambda: RelevanceVectorRegressor().fit(X[:1000], y[:1000]))
+    score = model.score(X[1000:], y[1000:])
+    return Measured(*spent, model.predict(X[1000:]), {"R2": score, "vectors": model.n_components_})

@@ -16,6 +16,7 @@ there, which nobody knows beforehand.
 import numpy as np
 from sklearn.svm import SVC
 
+from benchmarks.compare import Measured, spend
 from benchmarks.papers.usps_table1 import GAMMA, PAPER_VECTORS, C, one_against_others
 from benchmarks.report import percent
 from benchmarks.timing import alternate
@@ -132,3 +133,19 @@ def held_out_vectors(X, y):
     errors = np.array([np.mean(labels != y_held_out) for labels in path.staged_predict(X_held_out)])
     good = errors <= svm_error
     return int(good.argmax()) + 1 if good.any() else LONGEST
+
+
+def svm_row():
+    """A row of ``all``: the ten SVMs; the values are their numbers of vectors."""
+    train, test = datasets.load("usps", "train"), datasets.load("usps", "test")
+    spent, svms = spend(lambda: ten_svms(*train))
+    vectors = np.array([len(svm.support_) for svm in svms])
+    return Measured(*spent, vectors, {"errors": svm_errors(svms, *test)})
+
+
+def paths_row(given, n_candidates=None):
+    """A row of ``all``: the ten paths with the numbers of vectors that are given."""
+    train, test = datasets.load("usps", "train"), datasets.load("usps", "test")
+    model = one_against_others(np.array(given), n_candidates=n_candidates, random_state=0)
+    spent, _ = spend(lambda: model.fit(*train))
+    return Measured(*spent, model.decision_function(test[0]), {"errors": errors(model, *test)})
