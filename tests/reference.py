@@ -253,6 +253,21 @@ def norm_prefit(D, K, Y, weights, n_steps, alpha):
     return support
 
 
+def norm_prefit_on(D, K, Y, weights, n_steps, alpha):
+    """As `norm_prefit`, where D are parts of the functions whose products are K: no constant."""
+    support = []
+    for _ in range(n_steps):
+        left = np.full(D.shape[1], np.inf)
+        for k in range(D.shape[1]):
+            if k not in support and not any(np.array_equal(K[:, k], K[:, s]) for s in support):
+                chosen = [*support, k]
+                E, P = D[:, chosen], alpha * K[np.ix_(chosen, chosen)]
+                a = np.linalg.solve(E.T @ (weights[:, None] * E) + P, E.T @ (weights[:, None] * Y))
+                left[k] = np.sum(weights[:, None] * (Y - E @ a) ** 2) + np.sum(a * (P @ a))
+        support.append(_first_best(-left))
+    return support
+
+
 def norm_gradient_pursuit(loss, slope, D, K, y, weights, n_steps, alpha):
     """Figure 4 for sum_i w_i L(y_i, f_i) + alpha a'K a (eq. 13); one output, back-fitting.
 

@@ -38,6 +38,7 @@ from pursuit._validation import check_choice, check_integer, check_real, summed
 from pursuit.expansion.basis_functions import (
     Atoms,
     AtomSet,
+    ColumnAtoms,
     FunctionAtoms,
     MixedAtoms,
     OrientedAtoms,
@@ -53,6 +54,7 @@ __all__ = [
     "Atoms",
     "Dictionary",
     "OrientedGaussians",
+    "always_in",
     "class_kernels",
     "draw_candidates",
     "given_centres",
@@ -94,7 +96,7 @@ class Dictionary:
 
     def ridge(self, alpha: float, chosen: Array) -> float | Array:
         """What the ridge is among the chosen ones: alpha, or alpha P where P is no identity."""
-        if self.penalty.diagonal_only or not alpha:
+        if self.penalty.is_identity or not alpha:
             return alpha
         return alpha * self.penalty.block(chosen)
 
@@ -335,8 +337,8 @@ def _noise_variance(given: float | str, near: Neighborhoods, weights: Array) -> 
     return 2.0 * weighted_median(spread, weights) or 1.0
 
 
-def user_functions(functions: Mapping[str, Any]) -> Dictionary:
-    """Functions that the user wrote, by name.
+def user_functions(functions: Mapping[str, Any], argument: str = "dictionary") -> Dictionary:
+    """Functions that the user wrote, by name; `argument` is what the user calls the mapping.
 
     Raises
     ------
@@ -344,12 +346,12 @@ def user_functions(functions: Mapping[str, Any]) -> Dictionary:
         If there is none, a name is no text or a value cannot be called.
     """
     if not functions:
-        raise ValueError("dictionary: a mapping of functions must not be empty")
+        raise ValueError(f"{argument}: a mapping of functions must not be empty")
     for name, function in functions.items():
         if not isinstance(name, str):
-            raise ValueError(f"dictionary: the name of a function must be text, got {name!r}")
+            raise ValueError(f"{argument}: the name of a function must be text, got {name!r}")
         if not callable(function):
-            raise ValueError(f"dictionary: {name!r} must be a function, got {function!r}")
+            raise ValueError(f"{argument}: {name!r} must be a function, got {function!r}")
     return Dictionary(FunctionAtoms(dict(functions)), None)
 
 
@@ -454,6 +456,59 @@ def penalised(dictionary: Dictionary, penalty: str, X: Any = None) -> Dictionary
     precomputed = isinstance(dictionary.atoms.kernel, Precomputed)
     places = X[dictionary.rows] if precomputed else None
     return replace(dictionary, penalty=norm_penalty(dictionary.atoms, places))
+
+
+def always_in(dictionary: Dictionary, always: Any, X: Any, names: Any = None) -> Dictionary:
+    """The same candidates behind functions that are always in and not penalised (section 4.1).
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        The candidates.
+    always : mapping, or sequence of int, str or mapping
+        Functions by name, and columns of the rows by number or name.
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        All rows that the caller gave.
+    names : sequence of str, optional
+        Names of the columns.
+
+    Returns
+    -------
+    dictionary : Dictionary
+        The first ``penalty.n_free`` atoms are these functions.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or the rows are kernel values.
+    """
+    if isinstance(dictionary.atoms.kernel, Precomputed):
+        raise ValueError("always needs rows, not a precomputed kernel")
+    entries = [always] if isinstance(always, Mapping | str | int) else list(always)
+    if not entries:
+        return dictionary
+    parts = [
+        user_functions(entry, "always")
+        if isinstance(entry, Mapping)
+        else Dictionary(ColumnAtoms((_column(entry, X.shape[1], names),)), None)
+        for entry in entries
+    ]
+    n_free = sum(map(len, parts))
+    found = _union([*parts, dictionary])
+    return replace(found, penalty=replace(dictionary.penalty, n_free=n_free))
+
+
+def _column(entry: Any, n_features: int, names: Any) -> int:
+    """Number of the column that a number or a name stands for."""
+    if isinstance(entry, str) and names is not None and entry in list(names):
+        return list(names).index(entry)
+    if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
+        if -n_features <= entry < n_features:
+            return int(entry) % n_features
+    raise ValueError(
+        f"always: there is no column {entry!r} among {n_features} features"
+        + ("" if names is not None or not isinstance(entry, str) else " without names")
+    )
 
 
 def _is_union(spec: Any) -> bool:

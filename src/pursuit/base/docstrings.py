@@ -98,6 +98,11 @@ penalty : {"identity", "norm"}, default="identity"
     What the ridge counts as large: the coefficients, or the function. ``"norm"``: alpha times
     the squared norm ``a'Ka`` of the function in the space of the kernel, as in a support vector
     machine with C = 1/alpha (eq. 13); for functions of one positive semidefinite kernel.""",
+    "always": """
+always : mapping or sequence, default=None
+    Functions that are always in, not penalised and not counted in `n_components`, as the constant
+    is ("semi-parametric" models, section 4.1): functions of X by name, or a list of columns of
+    X by number or name, and of such mappings. Not for ``fitting="basic"``.""",
     "multi_class": """
 multi_class : {"shared", "ovr"}, default="shared"
     One set of functions for all classes, chosen by the error summed over them, or one set
@@ -176,13 +181,14 @@ support_ : ndarray of int of shape (n_support,)
 support_vectors_ : {ndarray, CSR matrix} of shape (n_support, n_features)
     The centres; absent for a precomputed kernel and where a function has none.
 component_names_ : list of str
-    What each function is: its kernel with its numbers, or the name that the user gave it.
+    What each function is: its kernel with its numbers, or the name that the user gave it. Those
+    that are always in come first.
 dual_coef_ : ndarray of shape (n_outputs, n_support)
     Coefficients of the kernel functions.
 intercept_ : ndarray of shape (n_outputs,)
     Constants.
 n_components_ : int
-    Number of kernel functions used.
+    Number of functions chosen; `always` ones are not counted.
 n_candidates_ : int
     Number of functions that these were chosen among: with more than 10 000 rows not all of them
     by default.

@@ -40,6 +40,7 @@ from pursuit.kernels import FunctionKernel, Kernel, exp_decay, kernel_name
 __all__ = [
     "AtomSet",
     "Atoms",
+    "ColumnAtoms",
     "FunctionAtoms",
     "MixedAtoms",
     "OrientedAtoms",
@@ -334,6 +335,66 @@ class FunctionAtoms(_Subsets):
     def moved(self, convert: Callable[[Any], Any]) -> FunctionAtoms:
         """The functions themselves: they hold no arrays that this class knows of."""
         return self
+
+
+@dataclass(frozen=True)
+class ColumnAtoms(_Subsets):
+    """Columns of the rows themselves.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        One an atom.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.expansion.basis_functions import ColumnAtoms
+    >>> ColumnAtoms((1,)).functions(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[2.],
+           [4.]])
+    """
+
+    columns: tuple[int, ...]
+
+    @property
+    def kernel(self) -> None:
+        """None: there is no kernel."""
+
+    @property
+    def centres(self) -> None:
+        """None: there are no centres."""
+
+    def __len__(self) -> int:
+        """Number of atoms."""
+        return len(self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """Their numbers."""
+        return [f"column {column}" for column in self.columns]
+
+    @property
+    def functions(self) -> Functions:
+        """Rows to the array of shape (n_rows, n_atoms), in float64."""
+        columns = list(self.columns)
+
+        def evaluate(X: Any) -> Array:
+            chosen = X[:, columns]
+            return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen, np.float64)
+
+        return evaluate
+
+    def weighted_gradient(self, X: Array, A: Array) -> Array:
+        """A of each column, in its place."""
+        slopes = np.zeros(X.shape)
+        for k, column in enumerate(self.columns):
+            slopes[:, column] += A[:, k]
+        return slopes
+
+    def take(self, indices: Array) -> ColumnAtoms:
+        """Return the atoms at `indices`, in that order."""
+        return ColumnAtoms(tuple(self.columns[k] for k in indices))
 
 
 def _column(name: str, values: Any, n_rows: int) -> Array:

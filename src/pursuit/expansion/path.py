@@ -167,12 +167,15 @@ class CoefficientPath:
     target_mean : ndarray of shape (n_outputs,)
         The best constant: under squared error the weighted mean of each target (0 without
         intercept).
+    n_always : int
+        Functions that every basis begins with, before the first step.
     """
 
     bases: tuple[BasisPath | RefittedPath, ...]
     order: Array
     atom_mean: Array
     target_mean: Array
+    n_always: int = 0
 
     @property
     def n_steps(self) -> int:
@@ -180,10 +183,10 @@ class CoefficientPath:
         return len(self.order)
 
     def lengths(self, n: int) -> list[int]:
-        """Steps of each basis among the first `n` of the model."""
+        """Functions of each basis after the first `n` steps of the model."""
         taken = self.order[:n]
-        counts: list[int] = np.bincount(taken[taken >= 0], minlength=len(self.bases)).tolist()
-        return counts
+        counts = np.bincount(taken[taken >= 0], minlength=len(self.bases)) + self.n_always
+        return [int(count) for count in counts]
 
     def n_vectors(self, n: int) -> int:
         """Number of distinct kernel functions in the first `n` steps."""
@@ -206,7 +209,8 @@ class CoefficientPath:
         """Return the path of the first `n` steps alone."""
         bases = tuple(b.first(m) for b, m in zip(self.bases, self.lengths(n), strict=True))
         order = without_void_end(self.order[:n])
-        return CoefficientPath(bases, order, self.atom_mean[: self.n_vectors(n)], self.target_mean)
+        atom_mean = self.atom_mean[: self.n_vectors(n)]
+        return CoefficientPath(bases, order, atom_mean, self.target_mean, self.n_always)
 
 
 def without_void_end(order: Array) -> Array:
@@ -252,10 +256,16 @@ def staged_values(path: CoefficientPath, values: Array) -> Iterator[Array]:
     prepared = prepared_values(path, values)
     outputs = np.tile(path.target_mean, (len(values), 1))
     taken = [0] * len(path.bases)
+
+    def advance(b: int) -> None:
+        basis = path.bases[b]
+        current = outputs[:, basis.outputs]
+        outputs[:, basis.outputs] = basis.advance(current, prepared[b], taken[b])
+        taken[b] += 1
+
+    for b in np.repeat(np.arange(len(path.bases)), path.n_always):
+        advance(int(b))
     for b in path.order:
         if b >= 0:
-            basis = path.bases[b]
-            current = outputs[:, basis.outputs]
-            outputs[:, basis.outputs] = basis.advance(current, prepared[b], taken[b])
-            taken[b] += 1
+            advance(int(b))
         yield outputs

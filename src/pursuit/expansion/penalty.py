@@ -6,6 +6,9 @@ second term of equation 13 of Vincent and Bengio (2002), where alpha = 1 / C:
 
     |sum_k a_k K(., z_k)|^2  =  sum_k sum_l a_k a_l K(z_k, z_l).
 
+Functions that are always in the model, as its constant is, are not penalised: their rows and
+columns of P are zero ("semi-parametric" models, section 4.1). They come first among the candidates.
+
 P is never formed for all candidates: a pursuit reads a row of it at a time.
 """
 
@@ -41,6 +44,8 @@ class Penalty:
         Functions of one kernel; None for the identity.
     places : {ndarray, CSR matrix} of shape (n_atoms, n_features) or None
         Rows at which a function has the values K(z_k, .): the centres.
+    n_free : int
+        So many functions before these are always in and not penalised.
 
     Examples
     --------
@@ -59,15 +64,28 @@ class Penalty:
 
     atoms: AtomSet | None = None
     places: Any = None
+    n_free: int = 0
 
     @property
     def diagonal_only(self) -> bool:
         """Whether a function's coefficient is penalised by itself."""
         return self.atoms is None
 
+    @property
+    def is_identity(self) -> bool:
+        """Whether all coefficients are penalised alike, by themselves."""
+        return self.atoms is None and not self.n_free
+
     def block(self, chosen: Any) -> Array:
         """P among some functions, any of which may come twice."""
         chosen = np.asarray(chosen, dtype=int)
+        block = np.zeros((len(chosen), len(chosen)))
+        inside = np.flatnonzero(chosen >= self.n_free)
+        block[np.ix_(inside, inside)] = self._among(chosen[inside] - self.n_free)
+        return block
+
+    def _among(self, chosen: Array) -> Array:
+        """P among functions that are penalised, counted from the first of these."""
         if self.atoms is None:
             return np.asarray(np.equal.outer(chosen, chosen), dtype=np.float64)
         values = np.asarray(self.atoms.subset(chosen)(self.places[chosen]), dtype=np.float64)
@@ -75,15 +93,20 @@ class Penalty:
 
     def rows(self, chosen: Array, n_atoms: int) -> Array:
         """P between some functions and all of them, (len(chosen), n_atoms)."""
+        rows = np.zeros((len(chosen), n_atoms))
+        inside = np.flatnonzero(chosen >= self.n_free)
+        own = chosen[inside]
         if self.atoms is None:
-            return np.asarray(np.equal.outer(chosen, np.arange(n_atoms)), dtype=np.float64)
-        values = blocks.evaluate(self.atoms.subset(chosen), self.places, len(chosen))
-        return np.asarray(values.T, dtype=np.float64)
+            rows[inside, own] = 1.0
+        elif len(own):
+            functions = self.atoms.subset(own - self.n_free)
+            rows[inside, self.n_free :] = blocks.evaluate(functions, self.places, len(own)).T
+        return rows
 
     def diagonal(self, n_atoms: int) -> Array:
         """What each function's coefficient is penalised by, alone."""
         if self.atoms is None:
-            return np.ones(n_atoms)
+            return np.where(np.arange(n_atoms) < self.n_free, 0.0, 1.0)
         diagonal = np.empty(n_atoms)
         for start in range(0, n_atoms, DIAGONAL_ROWS):
             some = np.arange(start, min(start + DIAGONAL_ROWS, n_atoms))
@@ -93,7 +116,7 @@ class Penalty:
     def add_to(self, gram: Array, alpha: float) -> None:
         """``gram += alpha P``, in place, for all functions."""
         if self.atoms is None:
-            gram[np.diag_indices_from(gram)] += alpha
+            gram[np.diag_indices_from(gram)] += alpha * self.diagonal(len(gram))
             return
         for rows in blocks.row_blocks(len(gram), 8.0 * len(gram)):
             gram[rows] += alpha * self.rows(np.arange(rows.start, rows.stop), len(gram))

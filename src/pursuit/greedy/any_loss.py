@@ -156,6 +156,7 @@ class GradientPursuit:
         self.deviation = equations.atom_mean - values.origin.atoms
         self.atom_mean = equations.atom_mean
         self.pivots: list[int] = []
+        self.n_always = 0
         self.held = np.zeros((len(self.deviation) if self.basic else 0, len(outputs)))
         self.matrix = self._room(X.shape[0], budget)
         self.factor = np.zeros((budget, budget)) if not self.basic else np.zeros((0, 0))
@@ -170,13 +171,15 @@ class GradientPursuit:
     @property
     def on_schedule(self) -> bool:
         """Whether the last re-fit came because of ``refit_every`` and not because of the end."""
-        return not self.refits or self.refits[-1] % self.rule.refit_every == 0
+        last = self.refits[-1] if self.refits else 0
+        return last <= self.n_always or (last - self.n_always) % self.rule.refit_every == 0
 
     def enlarge(self, budget: int) -> None:
         """Make room for more functions."""
-        n, self.budget = len(self.pivots), budget
+        n, self.budget = len(self.pivots), budget + self.n_always
         if self.basic:
             return
+        budget = self.budget
         factor, matrix = self.factor[:n, :n], self.matrix
         self.factor = np.zeros((budget, budget))
         self.factor[:n, :n] = factor
@@ -207,6 +210,16 @@ class GradientPursuit:
         self.levels: list[Array] = []
         self.preconditioner = Preconditioner()
         self.n_unconverged = 0
+
+    def begin(self, functions: Array) -> None:
+        """Take these functions first, and fit their coefficients."""
+        self.selector.begin(functions)
+        pivots = np.array(self.selector.pivots, dtype=int)
+        if len(pivots):
+            self.n_always = len(pivots)
+            self.enlarge(self.budget)
+            for pivot, column in zip(pivots, self._columns(pivots).T, strict=True):
+                self._add(pivot, column)
 
     def _problem(self, columns: DesignMatrix, factor: Array, **changes: Any) -> Problem:
         """The objective over the coefficients of some columns."""
@@ -284,7 +297,7 @@ class GradientPursuit:
 
     def _pull(self) -> Array:
         """P a between every atom and the function so far, (T, M); half the slope of a'P a."""
-        if self.penalty.diagonal_only:
+        if self.penalty.is_identity:
             return self.held.T if self.basic else np.zeros_like(self.selector.cross)
         atoms, n = list(self.penalty_rows), len(self.pivots)
         if not n:
@@ -307,7 +320,7 @@ class GradientPursuit:
     def _add(self, pivot: int, column: Array) -> None:
         """Steps c and d for a new function."""
         self.pivots.append(int(pivot))
-        if self.alpha and not self.penalty.diagonal_only and pivot not in self.penalty_rows:
+        if self.alpha and not self.penalty.is_identity and pivot not in self.penalty_rows:
             n_atoms = len(self.deviation)
             self.penalty_rows[int(pivot)] = self.penalty.rows(np.array([pivot]), n_atoms)[0]
         n = len(self.pivots)
@@ -318,13 +331,20 @@ class GradientPursuit:
                 inside = self.matrix[:, : n - 1] @ r[:-1]
                 self.matrix[:, n - 1] = (column - inside) / r[-1]
             self.point = np.insert(self.point, n - 1, 0.0, axis=0)
-        if not self.basic and (n % self.rule.refit_every == 0 or n == self.budget):
+        if n < self.n_always:
+            # The first of the functions that are fitted together.
+            self.lines.append(np.zeros(self.outputs.shape[1]))
+        elif not self.basic and self._is_refit(n):
             self.lines.append(np.zeros(self.outputs.shape[1]))
             self._refit()
         else:
             with blocks.blas_threads(0):
                 self._line(pivot, column, r)
         self.losses.append(self.current)
+
+    def _is_refit(self, n: int) -> bool:
+        """Whether all coefficients are fitted after the n-th function."""
+        return (n - self.n_always) % self.rule.refit_every == 0 or n == self.budget
 
     def _line(self, pivot: int, column: Array, r: Array) -> None:
         """Step d, eq. 10."""
@@ -450,6 +470,7 @@ class GradientPursuits(MultiOutputPursuit):
                 else PivotedFactor(*start, rule=fitting, supervised=not follow)
             )
             self.bases.append(GradientPursuit(selector, values, equations, rule, t, budget))
+            self.bases[-1].begin(self.always)
         self.pursuits.extend(self.bases)
 
     def can_grow(self, budgets: list[int]) -> bool:
@@ -481,7 +502,7 @@ class GradientPursuits(MultiOutputPursuit):
         """Mean loss after 1, 2, ... steps; averaged over the outputs unless they are coupled."""
         total = np.zeros(path.n_steps)
         for b, basis in enumerate(self.bases):
-            taken = (path.order == b).cumsum()
+            taken = path.n_always + (path.order == b).cumsum()
             total += np.array(basis.losses)[taken]
         n_outputs = 1 if self.loss.coupled else len(self.start)
         return total / (self.equations.weight * n_outputs)

@@ -41,7 +41,7 @@ def moment_losses(path: CoefficientPath, support: Array, moments: Moments) -> Ar
     part = moments.take(support).about(Origin(path.atom_mean, path.target_mean))
     total = np.zeros(path.n_steps + 1)
     for b, basis in enumerate(cast("tuple[BasisPath, ...]", path.bases)):
-        taken = np.concatenate([[0], (path.order == b).cumsum()])
+        taken = path.n_always + np.concatenate([[0], (path.order == b).cumsum()])
         total += _of_basis(basis, part)[taken].sum(axis=1)
     return np.maximum(total, 0.0) / (part.weight * len(path.target_mean))
 

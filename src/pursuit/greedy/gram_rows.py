@@ -17,7 +17,7 @@ from pursuit._typing import Array
 from pursuit.expansion.penalty import IDENTITY, Penalty
 from pursuit.linalg import blocks
 
-__all__ = ["PANEL", "GramRows", "LazyGram", "SmallGram", "Values"]
+__all__ = ["PANEL", "GramRows", "LazyGram", "SmallGram", "Values", "own_ridge"]
 
 # Rows that are computed in one pass.
 PANEL = 64
@@ -31,7 +31,7 @@ class GramRows(Protocol):
         """Diagonal of G."""
 
     @property
-    def alpha(self) -> float:
+    def alpha(self) -> float | Array:
         """What the ridge has added to each entry of the diagonal, and to nothing else."""
 
     @property
@@ -51,6 +51,13 @@ class GramRows(Protocol):
         """G of some atoms alone, for a draft."""
 
 
+def own_ridge(alpha: float, penalty: Penalty, n_atoms: int) -> float | Array:
+    """What a ridge adds to the diagonal alone: nothing where it tells copies from each other."""
+    if not penalty.diagonal_only:
+        return 0.0
+    return alpha if penalty.is_identity else alpha * penalty.diagonal(n_atoms)
+
+
 class SmallGram:
     """A G held in memory.
 
@@ -60,14 +67,16 @@ class SmallGram:
         G, ridge included.
     diagonal : ndarray of shape (M,), optional
         Its diagonal, with zeros where an atom counts as zero.
-    alpha : float, default=0.0
-        The ridge.
+    alpha : float or ndarray of shape (M,), default=0.0
+        The ridge, where that is on the diagonal alone.
     """
 
     # Several pursuits may read it at once.
     shareable = True
 
-    def __init__(self, gram: Array, diagonal: Array | None = None, alpha: float = 0.0) -> None:
+    def __init__(
+        self, gram: Array, diagonal: Array | None = None, alpha: float | Array = 0.0
+    ) -> None:
         self.gram = gram
         self.diagonal = gram.diagonal() if diagonal is None else diagonal
         self.alpha = alpha
@@ -178,7 +187,7 @@ class LazyGram:
         self._atom_sum = atom_sum
         self._rows: dict[int, Array] = {}
         self.diagonal = diagonal
-        self.alpha = alpha if penalty.diagonal_only else 0.0
+        self.alpha = own_ridge(alpha, penalty, len(diagonal))
 
     def has(self, index: int) -> bool:
         """Whether row `index` is at hand."""

@@ -60,6 +60,8 @@ class MultiOutputPursuit:
         together = [np.arange(n_outputs)]
         self.outputs = together if len(budgets) == 1 else list(np.arange(n_outputs)[:, None])
         self.order = round_robin(budgets)
+        # Functions that every basis begins with, beyond its budget.
+        self.always = np.arange(equations.penalty.n_free)
         self.reasons: list[str | None] = [None] * len(budgets)
         self.stopped: str | None = None
         self.asked = 0
@@ -88,11 +90,17 @@ class MultiOutputPursuit:
         """Whether a path of such budgets begins with the steps taken so far."""
         if len(budgets) != len(self.pursuits):
             return False
-        return all(len(p.pivots) <= n for p, n in zip(self.pursuits, budgets, strict=True))
+        taken = zip(self.pursuits, budgets, strict=True)
+        return all(len(p.pivots) <= n + self.n_always for p, n in taken)
 
     def set_budgets(self, budgets: list[int]) -> None:
         """Let a path grow beyond the budgets that it had, and where it was stopped."""
         self.order, self.stopped, self.asked = round_robin(budgets), None, 0
+
+    @property
+    def n_always(self) -> int:
+        """Number of functions that every basis began with."""
+        return int(np.isin(self.pursuits[0].pivots, self.always).sum()) if len(self.always) else 0
 
     @property
     def n_taken(self) -> int:
@@ -105,7 +113,7 @@ class MultiOutputPursuit:
     def _grow(self, n_steps: int) -> None:
         """Let each basis take its steps among the first `n_steps` of the model."""
         self.asked = n_steps
-        lengths = np.bincount(self.order[:n_steps], minlength=len(self.pursuits))
+        lengths = np.bincount(self.order[:n_steps], minlength=len(self.pursuits)) + self.n_always
 
         def grow(b: int) -> None:
             pursuit = self.pursuits[b]
@@ -121,7 +129,7 @@ class MultiOutputPursuit:
 
     def steps(self) -> Array:
         """The basis of each step taken so far, -1 where a basis whose turn it was had ended."""
-        left = [len(pursuit.pivots) for pursuit in self.pursuits]
+        left = [len(pursuit.pivots) - self.n_always for pursuit in self.pursuits]
         order = self.order.copy()
         for step, b in enumerate(self.order):
             if left[b]:
@@ -138,13 +146,16 @@ class MultiOutputPursuit:
             if len(pursuit.pivots) < chosen[b]:
                 self.reasons[b] = "rank"
         order = self.steps()
-        support, positions = _merge([p.pivots for p in self.pursuits], order)
+        pivots, n_always = [p.pivots for p in self.pursuits], self.n_always
+        support, positions = _merge(
+            pivots, np.concatenate([np.repeat(range(len(pivots)), n_always), order])
+        )
         bases = tuple(
             self.basis(np.array(at, dtype=int), *solution, outputs)
             for at, solution, outputs in zip(positions, solutions, self.outputs, strict=True)
         )
         atom_mean = self.equations.atom_mean[support]
-        return CoefficientPath(bases, order, atom_mean, self.start), support
+        return CoefficientPath(bases, order, atom_mean, self.start, n_always), support
 
     @property
     def start(self) -> Array:

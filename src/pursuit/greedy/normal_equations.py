@@ -45,7 +45,7 @@ import numpy as np
 from pursuit._typing import Array
 from pursuit._validation import Samples, refuse_not_finite
 from pursuit.expansion.penalty import IDENTITY, Penalty
-from pursuit.greedy.gram_rows import PANEL, LazyGram, SmallGram
+from pursuit.greedy.gram_rows import PANEL, LazyGram, SmallGram, own_ridge
 from pursuit.greedy.pursuits import DRAFT_ATOMS
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import add_gram, gram_zeros, mirror, subtract_outer
@@ -422,7 +422,7 @@ def centred_equations(
             subtract_outer(G, c / root)
         if alpha:
             penalty.add_to(G, alpha)
-        gram = SmallGram(G, diagonal, alpha if penalty.diagonal_only else 0.0)
+        gram = SmallGram(G, diagonal, own_ridge(alpha, penalty, len(diagonal)))
     else:
         gram = LazyGram(values, c / root if centred else None, diagonal, alpha, penalty)
     return NormalEquations(

@@ -75,7 +75,7 @@ def training_losses(
         if equations.alpha:
             P = IDENTITY.block(basis.picks) if penalties is None else penalties[b]
             left -= equations.alpha * _penalised(basis, P)
-        taken = np.concatenate([[0], (path.order == b).cumsum()])
+        taken = path.n_always + np.concatenate([[0], (path.order == b).cumsum()])
         total += left[taken].sum(axis=1)
     losses: Array = np.maximum(total, 0.0) / (equations.weight * n_outputs)
     return losses

@@ -122,6 +122,14 @@ class Pursuit:
         self._exclude_copies(g, row)
         return None
 
+    def begin(self, functions: Array) -> None:
+        """Take these functions first, whatever they gain; those that depend on others stay out."""
+        for g in functions:
+            if self.factor.usable[g]:
+                row = self.gram.row(int(g))
+                self._choose(int(g), row, 0.0)
+                self._exclude_copies(int(g), row)
+
     def best_gain(self) -> float:
         """The largest drop in squared error that one atom alone gives; 0 if there is none."""
         return float(scores_of("backfit", self.cross, self.factor).max(initial=0.0))
@@ -157,7 +165,7 @@ class Pursuit:
     def _exclude_copies(self, pivot: int, row: Array) -> None:
         """Exclude exact copies of the atom just chosen, which a ridge would tell apart."""
         alpha = self.gram.alpha
-        if not alpha:
+        if not np.any(alpha):
             return
         sq_norms = self.gram.diagonal - alpha
         copies = row * row >= (1.0 - COPY_TOLERANCE) * sq_norms[pivot] * sq_norms

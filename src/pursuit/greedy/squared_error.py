@@ -42,9 +42,9 @@ class SquaredErrorPursuit(MultiOutputPursuit):
         for t in self.outputs:
             start = (equations.gram, equations.cross[t], equations.target_sq_norm[t], excluded)
             basic = fitting == "basic"
-            self.pursuits.append(
-                BasicPursuit(*start) if basic else PivotedFactor(*start, rule=fitting)
-            )
+            pursuit = BasicPursuit(*start) if basic else PivotedFactor(*start, rule=fitting)
+            pursuit.begin(self.always)
+            self.pursuits.append(pursuit)
 
     @property
     def start(self) -> Array:

@@ -210,7 +210,7 @@ _REASONS = {
 
 def warn_short(fit: Fit, budget: int) -> None:
     """Say why fewer functions than asked for were used."""
-    n_taken = sum(fit.path.lengths(fit.path.n_steps))
+    n_taken = int((fit.path.order >= 0).sum())
     if fit.reason in _REASONS and n_taken < budget:
         warn(
             f"n_components={budget}, but the path ended after {n_taken} steps: "

@@ -51,6 +51,7 @@ CLASSES = {
     "Whitening": "pursuit.density.covariance",
     "Gaussians": "pursuit.density.gaussian_mixture",
     "Atoms": "pursuit.expansion.basis_functions",
+    "ColumnAtoms": "pursuit.expansion.basis_functions",
     "FunctionAtoms": "pursuit.expansion.basis_functions",
     "MixedAtoms": "pursuit.expansion.basis_functions",
     "OrientedAtoms": "pursuit.expansion.basis_functions",

@@ -13,12 +13,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from pursuit import _validation
 from pursuit._arrays import namespace_of, to_numpy
 from pursuit._typing import Array, Watch
 from pursuit._validation import Samples, called, class_codes, read_data, signed_targets
+from pursuit._warnings import warn
 from pursuit.base.arrays import native, through_host
 from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.estimators import (
@@ -31,6 +33,7 @@ from pursuit.base.intervals import IntervalRegressor
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.dictionary import (
     Dictionary,
+    always_in,
     draw_candidates,
     n_candidate_rows,
     penalised,
@@ -82,6 +85,7 @@ class PathModel(ExpansionEstimator):
             None if rows is None else rows[:n_vectors],
         )
         self.n_iter_ = path.n_steps
+        self.n_components_ = n_vectors - path.n_always
 
     def _code_targets(self, y: Any, n_rows: int) -> tuple[Array, Array]:
         """Targets as a table, and weights, of held-out rows."""
@@ -167,7 +171,8 @@ class PathModel(ExpansionEstimator):
             )
         model = copy.copy(self)
         per_class = np.ndim(self.n_components) == 1
-        model.n_components = path.lengths(int(n)) if per_class else int(n)
+        lengths = [length - path.n_always for length in path.lengths(int(n))]
+        model.n_components = lengths if per_class else int(n)
         rows = getattr(self, "support_", None)
         model._store(self.expansion_.atoms, path.first(int(n)), rows)
         for name in _LOSS_PATHS:
@@ -195,6 +200,7 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
     fit_intercept: bool = True
     alpha: float | str = "auto"
     penalty: str = "identity"
+    always: Any = None
 
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""
@@ -208,6 +214,8 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
         _validation.check_integer("refit_every", self.refit_every)
         if self.fitting == "basic" and self.refit_every != 1:
             raise ValueError("refit_every has no meaning for fitting='basic', which never re-fits")
+        if self.fitting == "basic" and self.always is not None:
+            raise ValueError("always needs fitting='prefit' or 'backfit': it takes re-fits")
 
     def _read_for_loss(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, list[int]]:
         """Checked rows and budgets; targets for which the loss is defined."""
@@ -290,7 +298,10 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
         for name in ("n_candidates", "search_candidates"):
             if getattr(self, name, None) is not None and found.rows is None:
                 raise ValueError(f"{name} has no meaning with a dictionary of given centres")
-        return penalised(found, self.penalty, samples.X)
+        found = penalised(found, self.penalty, samples.X)
+        if self.always is None:
+            return found
+        return always_in(found, self.always, samples.X, getattr(self, "feature_names_in_", None))
 
     def _store_fit(
         self,
@@ -303,6 +314,13 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
     ) -> Self:
         """Set all fitted attributes, and say where the path ended early."""
         warn_short(fit, sum(budgets))
+        n_free = dictionary.penalty.n_free
+        if fit.path.n_always < n_free:
+            warn(
+                f"{n_free - fit.path.n_always} of the {n_free} functions of always are constant or "
+                "combinations of the others, and are left out",
+                ConvergenceWarning,
+            )
         return self._store_path(fit, dictionary, train, method, loss)
 
     def _watch(

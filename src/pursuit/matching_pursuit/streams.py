@@ -51,7 +51,7 @@ def more_than_sums(model: Any) -> str:
     squared = model.loss in ("squared_error", LOSSES["squared_error"])
     if not squared or model.refit_every != 1:
         return "sums over rows suffice for loss='squared_error' with refit_every=1 only"
-    for name, needed in (("early_stopping", False), ("dictionary", None)):
+    for name, needed in (("early_stopping", False), ("dictionary", None), ("always", None)):
         if getattr(model, name, needed) is not needed:
             return f"{name} must be {needed} where sums over rows are fitted"
     return "route='direct' has no meaning for sums over rows" if model.route == "direct" else ""
