@@ -44,7 +44,7 @@ ESTIMATORS = [
     pursuit.KernelMatchingPursuitClassifier(6),
     pursuit.KernelMatchingPursuitClassifier(4, loss="log_loss", early_stopping=True),
     pursuit.KernelMatchingPursuitClassifierCV(3, cv=2, gammas=[0.1], multi_class="ovr"),
-    pursuit.KernelMatchingPursuitRegressor(6, fitting="backfit", alpha=0.1),
+    pursuit.KernelMatchingPursuitRegressor(6, alpha=0.1, penalty="norm", always=[0]),
     pursuit.KernelMatchingPursuitRegressor(4, fitting="basic", fit_intercept=False),
     pursuit.KernelMatchingPursuitRegressorCV(3, cv=2, gammas=[0.1]),
     pursuit.SparseKernelClassifier(4, max_iter=2, random_state=0),

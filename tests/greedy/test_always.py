@@ -173,7 +173,7 @@ def test_columns_by_name_sparse_rows_and_files(tmp_path):
     frame = pandas.DataFrame(X, columns=list("abcd"))
     named = regressor(always=["b"]).fit(frame, Y)
     assert_allclose(named.predict(frame), regressor(always=[1]).fit(X, Y).predict(X), rtol=1e-9)
-    pursuit.save(model, tmp_path / "model.pursuit")
+    pursuit.save(model, tmp_path / "model.pursuit", staged=True)
     loaded = pursuit.load(tmp_path / "model.pursuit", functions={"wave": wave})
     assert_array_equal(loaded.predict(X), model.predict(X))
     assert_array_equal(loaded.truncate(2).predict(X), model.truncate(2).predict(X))

@@ -135,8 +135,9 @@ class Atoms(_Subsets):
         return Atoms(self.kernel, self.centres[indices])
 
     def moved(self, convert: Callable[[Any], Any]) -> Atoms:
-        """The atoms with their centres put through `convert`."""
-        return Atoms(self.kernel, convert(self.centres))
+        """The atoms with their centres put through `convert`; a CSR matrix stays as it is."""
+        centres = self.centres
+        return self if sparse.issparse(centres) else Atoms(self.kernel, convert(centres))
 
 
 @dataclass(frozen=True)
@@ -380,6 +381,9 @@ class ColumnAtoms(_Subsets):
         columns = list(self.columns)
 
         def evaluate(X: Any) -> Array:
+            if (xp := namespace_of(X)) is not None:
+                taken: Array = xp.take(X, alike(np.array(columns), X), axis=1)
+                return taken
             chosen = X[:, columns]
             return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen, np.float64)
 
@@ -395,6 +399,10 @@ class ColumnAtoms(_Subsets):
     def take(self, indices: Array) -> ColumnAtoms:
         """Return the atoms at `indices`, in that order."""
         return ColumnAtoms(tuple(self.columns[k] for k in indices))
+
+    def moved(self, convert: Callable[[Any], Any]) -> ColumnAtoms:
+        """The columns themselves: there are no arrays."""
+        return self
 
 
 def _column(name: str, values: Any, n_rows: int) -> Array:
