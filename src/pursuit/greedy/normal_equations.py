@@ -49,6 +49,7 @@ from pursuit.greedy.gram_rows import PANEL, LazyGram, SmallGram, own_ridge
 from pursuit.greedy.pursuits import DRAFT_ATOMS
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import add_gram, gram_zeros, mirror, subtract_outer
+from pursuit.linalg.memory import require_memory
 
 __all__ = [
     "Moments",
@@ -314,6 +315,12 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
     target_deviations = Y - origin.targets
     weighted = weights[:, None] * target_deviations
     n_targets = Y.shape[1]
+    if complete:
+        require_memory(
+            8.0 * n_atoms**2,
+            f"the Gram matrix of {n_atoms} functions",
+            "take fewer candidates (n_candidates, or vectors of the statistics), or route='direct'",
+        )
     gram = gram_zeros((n_atoms, n_atoms)) if complete else None
     diagonal, atom_sum = np.zeros(n_atoms), np.zeros(n_atoms)
     cross = np.zeros((n_targets, n_atoms))

@@ -49,6 +49,7 @@ from pursuit.greedy.path_losses import inverse_temperatures, left_out_quantiles
 from pursuit.greedy.stopping import Fit, taken, warn_short
 from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
+from pursuit.linalg.memory import require_memory
 from pursuit.losses import LOSSES, Loss, Poisson, SquaredError, resolve_loss
 
 __all__ = ["MatchingPursuit", "PathClassifier", "PathRegressor"]
@@ -134,6 +135,11 @@ class PathModel(ExpansionEstimator):
         atoms = self.expansion_.atoms
         if not len(atoms):
             return
+        require_memory(
+            8.0 * rows.shape[0] * len(atoms),
+            f"predicting {rows.shape[0]} rows at every step of {len(atoms)} vectors",
+            "give the rows in parts",
+        )
         on_device = namespace_of(rows) is not None
         n_atoms = len(atoms)
         values = (

@@ -66,6 +66,7 @@ from pursuit.expansion.expansion import KernelExpansion
 from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import Kernel, Linear, Precomputed, check_values, is_gaussian, split
 from pursuit.linalg import blocks
+from pursuit.linalg.memory import require_memory
 from pursuit.optimize.svm import solve_margin
 from pursuit.optimize.svm_on_vectors import solve_on_vectors
 from pursuit.svm.from_sklearn import libsvm_rows
@@ -122,7 +123,13 @@ def support_vectors(kernel: Kernel, samples: Samples, C: float) -> tuple[Array, 
 
 def _gram(kernel: Kernel, X: Any) -> Array:
     """K(X, X), block by block."""
-    n, prepared, gram = X.shape[0], kernel.prepare(X), np.empty((X.shape[0], X.shape[0]))
+    n, prepared = X.shape[0], kernel.prepare(X)
+    require_memory(
+        8.0 * n * n,
+        f"the kernel matrix of {n} rows",
+        "take fewer rows, or the rbf or linear kernel, whose values are not kept",
+    )
+    gram = np.empty((n, n))
     for rows in blocks.row_blocks(n, 16.0 * n):
         gram[rows] = blocks.evaluate(lambda part: kernel.evaluate(part, prepared), X[rows], n)
     return gram
