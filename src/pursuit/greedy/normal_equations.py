@@ -315,13 +315,7 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
     target_deviations = Y - origin.targets
     weighted = weights[:, None] * target_deviations
     n_targets = Y.shape[1]
-    if complete:
-        require_memory(
-            8.0 * n_atoms**2,
-            f"the Gram matrix of {n_atoms} functions",
-            "take fewer candidates (n_candidates, or vectors of the statistics), or route='direct'",
-        )
-    gram = gram_zeros((n_atoms, n_atoms)) if complete else None
+    gram = _empty_gram(n_atoms) if complete else None
     diagonal, atom_sum = np.zeros(n_atoms), np.zeros(n_atoms)
     cross = np.zeros((n_targets, n_atoms))
     for rows, block in values:
@@ -354,6 +348,16 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
         target_sq_norm,
         float(weights.sum()),
     )
+
+
+def _empty_gram(n_atoms: int) -> Array:
+    """Zeros for G0, where the machine can hold them."""
+    require_memory(
+        8.0 * n_atoms**2,
+        f"the Gram matrix of {n_atoms} functions",
+        "take fewer candidates (n_candidates, or vectors of the statistics), or route='direct'",
+    )
+    return gram_zeros((n_atoms, n_atoms))
 
 
 def _origin(
