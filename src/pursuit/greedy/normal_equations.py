@@ -267,7 +267,7 @@ class WeightedValues:
                 self._kept = self._block(everything)
             yield everything, self._kept
             return
-        for rows in blocks.row_blocks(n_rows, 8.0 * self.n_atoms):
+        for rows in blocks.panels(n_rows, 8.0 * self.n_atoms):
             yield rows, self._block(rows)
 
     def among(self, atoms: Array) -> Iterator[Array]:

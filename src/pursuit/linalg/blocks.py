@@ -31,12 +31,16 @@ __all__ = [
     "fits",
     "in_parallel",
     "n_threads",
+    "panels",
     "row_blocks",
     "waiting_threads",
 ]
 
 BLOCK_SHARE = 0.25
-CHUNK_BYTES = 1 << 24
+CHUNK_BYTES = 1 << 22
+# A block of this size is made in memory that the one before left, not in new pages; with fewer rows
+# than this, sums over a block are bound by the memory that holds them.
+PANEL_BYTES, PANEL_ROWS = 24e6, 1024
 SMALLEST_PARALLEL_SIZE = 1 << 18
 SMALLEST_THREADED = 1e8
 
@@ -90,6 +94,34 @@ def even_slices(n_rows: int, most: int) -> list[slice]:
     threads = n_threads()
     size = max(1, -(-n_rows // (threads * max(1, -(-n_rows // (threads * most))))))
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def panels(n_rows: int, bytes_per_row: float) -> Iterator[slice]:
+    """Blocks for one pass whose sums are all that is kept: small, but not too small.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    bytes_per_row : float
+        Size of what a row is turned into.
+
+    Yields
+    ------
+    rows : slice
+        Consecutive rows; never more than `row_blocks` would take.
+
+    Examples
+    --------
+    >>> from pursuit.linalg import blocks
+    >>> [rows.stop - rows.start for rows in blocks.panels(4000, 16_000.0)]
+    [1500, 1500, 1000]
+    """
+    bytes_per_row = max(bytes_per_row, 1.0)
+    size = max(PANEL_ROWS, int(PANEL_BYTES / bytes_per_row))
+    size = max(1, min(size, int(BLOCK_SHARE * _budget_bytes() / bytes_per_row)))
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
 
 
 def evenly_spaced(n_rows: int, n: int) -> Array:
