@@ -34,6 +34,7 @@ __all__ = [
     "finite_numbers",
     "fits_single",
     "in_range",
+    "is_collection",
     "read_data",
     "refuse_not_finite",
     "signed_targets",
@@ -98,6 +99,8 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
     """
     if len(data) == 1 and options == QUERY and _is_plain(estimator, data[0]):
         return in_range(data[0], name, fits=False)
+    for given, called_so in zip(data, (name, "y"), strict=False):
+        _refuse_collection(given, called_so)
     on_device = dispatched(data[0]) is not None
     options = {"dtype": float_types(data[0]) if on_device else FLOATS} | options
     fits = options.get("reset", True)
@@ -108,6 +111,29 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
     if isinstance(checked, tuple):
         return in_range(summed(checked[0], name), name, fits=fits), *checked[1:]
     return in_range(summed(checked, name), name, fits=fits)
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is dask's, told by its protocol and the names of its classes: dask is not loaded.
+
+    Examples
+    --------
+    >>> from pursuit._validation import is_collection
+    >>> is_collection([[1.0]])
+    False
+    """
+    return hasattr(X, "__dask_graph__") and any(
+        cls.__module__.partition(".")[0] == "dask" for cls in type(X).__mro__
+    )
+
+
+def _refuse_collection(X: Any, name: str) -> None:
+    """Rather than gather a collection in this process unasked."""
+    if is_collection(X):
+        raise ValueError(
+            f"{name} is a dask collection, which is not taken here; {name}.compute() has its rows. "
+            "`pursuit.distributed` says what takes collections"
+        )
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:

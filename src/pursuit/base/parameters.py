@@ -23,6 +23,8 @@ from typing import Any, TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator
 
+from pursuit.base.collections import hand_on_collections
+
 __all__ = ["KernelParameters", "constructor", "positional"]
 
 T = TypeVar("T")
@@ -38,11 +40,13 @@ def constructor(cls: type[T]) -> type[T]:
     """Write ``__init__`` from the annotated fields of an estimator class and its bases.
 
     Equality and representation stay those of scikit-learn. A public class owns its public
-    methods, so that an error about a call names it and not one of its bases.
+    methods, so that an error about a call names it and not one of its bases; those that take rows
+    hand collections of blocks on (``collections.py``).
     """
     cls = dataclass(eq=False, repr=False, kw_only=True)(cls)
     if not cls.__name__.startswith("_"):
         _own_methods(cls)
+        hand_on_collections(cls)
     return cls
 
 

@@ -54,6 +54,19 @@ class Spread:
         self.n_entries += weight
         return self
 
+    def merge(self, other: Spread, times: float = 1.0) -> Self:
+        """Add the rows of another, each so many times; the other stays as it is."""
+        if other.centre is None:
+            return self
+        if self.centre is None:
+            self.centre = other.centre
+        weight, first = times * other.n_entries, times * other.first
+        shift = other.centre - self.centre
+        self.second += times * other.second + shift * (2.0 * first + shift * weight)
+        self.first += first + shift * weight
+        self.n_entries += weight
+        return self
+
     def _add_sums(self, first: float, second: float, weight: float) -> None:
         """Add sums that are measured from zero."""
         centre = self.centre or 0.0

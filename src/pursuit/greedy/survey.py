@@ -73,6 +73,8 @@ class Survey:
     >>> survey = Survey(5).add(X, w).add(X, w)
     >>> sorted(survey.places.tolist()), survey.n_rows
     ([0, 1], 6)
+    >>> Survey(5).add(X[:2], w[:2]).merge(Survey(5).add(X[2:], w[2:])).places.tolist()
+    [0, 1]
     """
 
     def __init__(self, capacity: int, salt: Array | None = None) -> None:
@@ -93,6 +95,15 @@ class Survey:
         self.n_rows += X.shape[0]
         return self
 
+    def merge(self, other: Survey) -> Survey:
+        """Add the rows of another survey, which come after these; the other stays as it is."""
+        self.spread.merge(other.spread)
+        if other.X is not None:
+            self._take(other.X, other.keys, self.n_rows + other.places)
+        self.n_used += other.n_used
+        self.n_rows += other.n_rows
+        return self
+
     def first(self, number: int) -> tuple[Any, Array]:
         """So many candidates, in the order of the rows, and their places."""
         order = np.argsort(self.places[:number])
@@ -104,6 +115,10 @@ class Survey:
         if self.salt is not None:
             with np.errstate(over="ignore"):
                 keys = mixed(keys ^ self.salt)
+        self._take(X, keys, places)
+
+    def _take(self, X: Any, keys: Array, places: Array) -> None:
+        """Take those of some rows whose hash is small enough."""
         if len(self.keys) == self.capacity:
             small = np.flatnonzero(keys < self.keys[-1])
             X, keys, places = X[small], keys[small], places[small]
