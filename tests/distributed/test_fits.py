@@ -80,6 +80,8 @@ def test_rows_are_drawn_by_their_numbers_and_the_seed():
 
     rows = np.arange(90)
     first = vectors(0, rows, 90)
+    same = KernelMatchingPursuitRegressor(6, n_candidates=20).fit(P.X, P.Y)
+    assert_array_equal(vectors(None, rows, 20), same.support_vectors_)
     assert_array_equal(vectors(0, rows, 11), first)
     assert_array_equal(vectors(0, rows[::-1], 32), first)
     assert (vectors(1, rows, 90) != first).any()

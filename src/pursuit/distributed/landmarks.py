@@ -177,9 +177,9 @@ def _candidates(
 ) -> tuple[Reader, Seen, Atoms, Array]:
     """The candidates with the kernel, in the order of the rows, and their places."""
     reader, budget = reader_of(model, parts), int(model.n_components)
-    empty = Survey(capacity(model.n_candidates, budget, parts), salt_of(model.random_state))
+    empty = Survey(capacity(model.n_candidates, budget), salt_of(model.random_state))
     seen = surveyed(reader, parts, empty, labels=labels)
-    vectors, places = seen.survey.first(n_compared(model, seen.survey.n_used))
+    vectors, places = seen.survey.first(empty.capacity)
     numbers = model._kernel_numbers()
     if isinstance(numbers["gamma"], str) and numbers["gamma"] == "scale":
         numbers["gamma"] = gamma_of(seen.survey.spread, vectors.shape[1])

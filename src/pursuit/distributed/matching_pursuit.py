@@ -5,8 +5,8 @@ The two passes of ``matching_pursuit/blocks.py``, each a task a block and a tree
 1. the survey: candidates, the variance for ``gamma="scale"``, the classes;
 2. the sums of ``greedy/statistics.py`` for these candidates.
 
-The path follows from the sums, on the client: the model of a fit on all rows in one place with these
-candidates, to rounding. Without a ``random_state`` such a fit draws the same ones.
+The path follows from the sums, on the client: the model of a fit on all rows in one place with
+these candidates, to rounding. Without a ``random_state`` such a fit draws the same ones.
 
 Cost. l M^2 operations for l rows and M candidates; M^2 numbers a result, and on the client.
 """
@@ -24,7 +24,6 @@ from sklearn.utils.validation import validate_data
 from pursuit.dictionary import (
     CANDIDATES_A_VECTOR,
     DEFAULT_CANDIDATES,
-    LARGEST_COMPLETE,
     Dictionary,
 )
 from pursuit.distributed.parts import Parts, parts_of, total
@@ -59,7 +58,7 @@ def fit(model: FitsBlocks, X: Any, y: Any = None, sample_weight: Any = None) -> 
         raise ValueError("kernel: a kernel for each class needs the rows in memory")
     parts = parts_of(X, y, sample_weight)
     reader, classifier = reader_of(model, parts), is_classifier(model)
-    empty = Survey(capacity(model.n_candidates, model._budget(), parts), salt_of(model.random_state))
+    empty = Survey(capacity(model.n_candidates, model._budget()), salt_of(model.random_state))
     seen = surveyed(reader, parts, empty, labels=classifier)
     if classifier:
         model._class_weights = with_classes(reader, seen)
@@ -69,8 +68,8 @@ def fit(model: FitsBlocks, X: Any, y: Any = None, sample_weight: Any = None) -> 
     return model._fit_sums(found, Dictionary(found.dictionary.atoms, places))
 
 
-def capacity(n_candidates: Any, budget: int, parts: Parts) -> int:
-    """How many candidates the first pass keeps: all rows of few, and of many as many as a fit takes.
+def capacity(n_candidates: Any, budget: int) -> int:
+    """How many candidates there are at most; every block makes sums of as many squared numbers.
 
     Raises
     ------
@@ -84,8 +83,7 @@ def capacity(n_candidates: Any, budget: int, parts: Parts) -> int:
             "n_candidates must be a positive integer or None for a dask collection, "
             f"got {n_candidates!r}"
         )
-    few = max(DEFAULT_CANDIDATES, CANDIDATES_A_VECTOR * budget)
-    return few if parts.n_rows > LARGEST_COMPLETE else max(LARGEST_COMPLETE, few)
+    return max(DEFAULT_CANDIDATES, CANDIDATES_A_VECTOR * budget)
 
 
 def _block_sums(

@@ -39,13 +39,11 @@ GROUP = 8
 class Parts(NamedTuple):
     """Rows in blocks, each with its targets and weights (or None), all of them delayed.
 
-    `columns` is a table of no rows with their features. `n_rows` is how many of them count, if
-    that is known, else NaN.
+    `columns` is a table of no rows with their features.
     """
 
     blocks: list[tuple[Any, Any, Any]]
     columns: Any
-    n_rows: float
 
 
 def parts_of(X: Any, y: Any = None, sample_weight: Any = None) -> Parts:
@@ -67,10 +65,8 @@ def parts_of(X: Any, y: Any = None, sample_weight: Any = None) -> Parts:
         raise ValueError(f"X must have two axes, got shape {X.shape}")
     others = [_alike(y, X, "y"), _alike(sample_weight, X, "sample_weight")]
     rows = _delayed(X)
-    # Rows of arrays that are computed from others may be uncounted: NaN is above nothing.
-    n_rows = float(X.shape[0]) if is_array(X) and sample_weight is None else np.nan
     given = [[None] * len(rows) if other is None else _delayed(other) for other in others]
-    return Parts(list(zip(rows, *given, strict=True)), empty_like(X), n_rows)
+    return Parts(list(zip(rows, *given, strict=True)), empty_like(X))
 
 
 def empty_like(X: Any) -> Any:
