@@ -127,7 +127,7 @@ class Support:
         """The task of the whole fit."""
         self._callback_fit_ctx = Task(self, "fit", max_subtasks)
         for callback in self._skl_callbacks:
-            callback.setup(self, self._callback_fit_ctx)
+            callback.setup(estimator=self, context=self._callback_fit_ctx)
         return self._callback_fit_ctx
 
 
@@ -135,7 +135,7 @@ def _tear_down(estimator: Any) -> None:
     """Tell the callbacks that the fit is over, whether or not it came to its end."""
     context = vars(estimator).pop("_callback_fit_ctx", None)
     for callback in estimator._skl_callbacks if context is not None else []:
-        callback.teardown(estimator, context)
+        callback.teardown(estimator=estimator, context=context)
 
 
 try:

@@ -31,6 +31,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit.base.arrays import following
+from pursuit.base.callbacks import Watcher
 from pursuit.base.cross_validation import (
     CrossValidated,
     Rows,
@@ -208,6 +209,14 @@ class _VectorSearch(CrossValidated, MovingVectors):
         """
         self._check_parameters()
         samples = self._read(X, y, sample_weight)
+        with self._watching(X, y, sample_weight) as watcher:
+            self._fit_chosen(samples, sample_weight, groups, watcher)
+        return self
+
+    def _fit_chosen(
+        self, samples: Samples, sample_weight: Any, groups: Any, watcher: Watcher | None
+    ) -> None:
+        """The search, and the fit on all rows, whose steps are watched."""
         splits = self._splits(samples, groups)
         rows, grids = self._rows(samples, sample_weight), self._grids(samples)
         scorer = resolve_scorer(self, self.scoring)
@@ -216,9 +225,10 @@ class _VectorSearch(CrossValidated, MovingVectors):
         folds = list(zip(splits, seeds.tolist(), strict=True))
         scores = Parallel(n_jobs=self.n_jobs)(delayed(search.fold)(*fold) for fold in folds)
         self._choose(grids, np.array(scores))
-        winner = self._plain().set_params(**self.best_params_).fit(*rows)
+        winner = self._plain().set_params(**self.best_params_)
+        with winner._inner_fit(watcher):
+            winner.fit(*rows)
         self._adopt(winner if self.sizes is None else self._of_best_size(search, winner, folds))
-        return self
 
     def _of_best_size(
         self, search: Search, winner: MovingVectors, folds: list[tuple[Split, int]]
@@ -289,13 +299,6 @@ class _VectorSearch(CrossValidated, MovingVectors):
         prices = [p["C"] for p in params]
         widths = [width_order(p["gamma"]) for p in params]
         self._store_search(params, scores, [prices, widths])
-
-    def _adopt(self, model: MovingVectors) -> None:
-        """Take what a fitted model has."""
-        given = model.get_params(deep=False)
-        for name, value in vars(model).items():
-            if name not in given:
-                setattr(self, name, value)
 
 
 @with_entries

@@ -100,7 +100,7 @@ energy_path_ : ndarray of shape (n_iter_ + 1,)
 n_iter_ : int
     Iterations on all rows in all their coordinates.""",
     "stop_reason_": """
-stop_reason_ : {"tol", "max_iter", "early_stopping"}
+stop_reason_ : {"tol", "max_iter", "early_stopping", "callback", "interrupt"}
     Why they ended.""",
     "metric_": """
 metric_ : ndarray of shape (n_features, rank) or None

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
@@ -17,10 +18,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_array, check_random_state
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import Samples, check_choice, check_integer, check_real, class_codes
 from pursuit._warnings import warn
 from pursuit.base.arrays import following
+from pursuit.base.callbacks import CALLBACK_STATE, CallbackSupport, Watcher
 from pursuit.base.docstrings import with_entries
 from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.intervals import IntervalRegressor
@@ -57,6 +59,7 @@ from pursuit.moving_vectors.setting import Setting, setting_of
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import (
     Plan,
+    most_steps,
     move,
     origin,
     precision,
@@ -85,7 +88,7 @@ RELEVANCE_ROWS = 2000
 
 
 @constructor
-class MovingVectors(KernelParameters, RefitsCoefficients):
+class MovingVectors(CallbackSupport, KernelParameters, RefitsCoefficients):
     """What the classifier and the regressor share: the parameters and the fit."""
 
     _entries: ClassVar[dict[str, str]] = ENTRIES
@@ -137,24 +140,44 @@ class MovingVectors(KernelParameters, RefitsCoefficients):
         samples = self._read(X, y, sample_weight)
         used = np.flatnonzero(samples.weights > 0)
         samples = samples.take(used)
-        if self.max_bytes is not None:
-            return self._fit_within(samples, (X, y, sample_weight))
+        with self._watching(X, y, sample_weight, n_steps=self._most_steps(samples)) as watcher:
+            if self.max_bytes is not None:
+                self._fit_within(samples, (X, y, sample_weight), watcher)
+            else:
+                self._fit_rows(samples, used, watcher)
+        return self
+
+    def _fit_rows(self, samples: Samples, used: Array, watcher: Watcher | None) -> None:
+        """Move the vectors on rows of positive weight, which were `used` of all."""
         loss = self._resolved_loss(samples)
         rng = check_random_state(self.random_state)
         kernel = self._resolved_kernel(samples)
         if not self._continues():
             self._check_budget(samples)
         fitted, held_out = self._hold_out(samples, rng)
-        setting = self._setting(kernel, fitted, loss, rng)
+        ends = _Ends(samples, used, held_out, loss)
+        report = None if watcher is None else partial(self._report, watcher, ends)
+        setting = self._setting(kernel, fitted, loss, rng, report)
         problem = self._problem(fitted, loss, setting)
-        descents = [
-            self._descend(problem, setting, Z, held_out, rng)
-            for Z in self._starts(setting, fitted, rng)
-        ]
+        whole = problem if held_out is None else None
+        told = None if report is None else partial(report, setting, whole)
+        descents = []
+        for Z in self._starts(setting, fitted, rng):
+            descents.append(self._descend(problem, setting, Z, held_out, (rng, told)))
+            if watcher is not None and watcher.reason:
+                break
         best = min(descents, key=self._rank)
-        step = best.best
+        if watcher is not None and watcher.reason:
+            best = best._replace(reason=watcher.reason)
+        self._end(best, setting, whole, ends)
+
+    def _end(
+        self, descent: Descent, setting: Setting, problem: Problem | None, ends: _Ends
+    ) -> None:
+        """Set the fitted attributes, of vectors that are rounded where that is asked for."""
+        samples, used, held_out, loss = ends
+        step, problem = descent.best, problem or self._problem(samples, loss, setting)
         if held_out is not None:
-            problem = self._problem(samples, loss, setting)
             step = energy(problem, step.place)
         self.loss_ = loss
         if self.precision not in (None, "float64"):
@@ -162,24 +185,54 @@ class MovingVectors(KernelParameters, RefitsCoefficients):
             problem = self._problem(samples, loss, setting)
             step = with_rounded_coefficients(problem, energy(problem, place), str(self.precision))
         self._store_step(step, setting)
-        self._store_facts(step, best, problem)
+        self._store_facts(step, descent, problem)
         self._calibrate(samples if held_out is None else held_out, fresh=held_out is not None)
         if not self._trial:
             self._measure_errors(samples, held_out)
             self.nearest_rows_ = used[self._nearest_rows(samples.X)]
-        return self
 
-    def _fit_within(self, samples: Samples, data: tuple[Any, Any, Any]) -> Self:
+    def _report(
+        self,
+        watcher: Watcher,
+        ends: _Ends,
+        setting: Setting,
+        problem: Problem | None,
+        step: Step,
+    ) -> str | None:
+        """Tell of a step on the way to the end; `problem`: of all rows, if it is at hand."""
+
+        def store(model: MovingVectors) -> None:
+            own = copy.copy(self)
+            so_far = Descent(step, np.array([step.value]), "max_iter")
+            own._end(so_far, setting, problem, ends)
+            model._adopt(own)
+
+        return watcher(store)
+
+    def _most_steps(self, samples: Samples) -> int | None:
+        """The largest number of steps, if it is known beforehand."""
+        if self.max_bytes is not None or isinstance(self.metric, str):
+            return None
+        n_starts = self.n_init if isinstance(self.init, str) and not self._continues() else 1
+        n_vectors = min(int(self.n_components), samples.X.shape[0])
+        return n_starts * most_steps(samples.X.shape[0], n_vectors, self.max_iter)
+
+    def _adopt(self, model: MovingVectors) -> None:
+        """Take what a fitted model has."""
+        hidden = {*model.get_params(deep=False), *CALLBACK_STATE}
+        self.__dict__.update((k, v) for k, v in vars(model).items() if k not in hidden)
+
+    def _fit_within(
+        self, samples: Samples, data: tuple[Any, Any, Any], watcher: Watcher | None
+    ) -> None:
         """Choose what fits into the budget of bytes, and fit that."""
         rng = check_random_state(self.random_state)
         sizes = possible_sizes(self, samples)
         size, self.rounding_loss_ = best_size(self, samples, self._seen(samples), sizes, rng)
-        model = clone(self).set_params(**size._asdict(), max_bytes=None).fit(*data)
-        parameters = self.get_params(deep=False)
-        for name, value in vars(model).items():
-            if name not in parameters:
-                setattr(self, name, value)
-        return self
+        model = clone(self).set_params(**size._asdict(), max_bytes=None)
+        with model._inner_fit(watcher):
+            model.fit(*data)
+        self._adopt(model)
 
     def _rank(self, descent: Descent) -> float:
         """What the best of several starts has the least of."""
@@ -238,7 +291,9 @@ class MovingVectors(KernelParameters, RefitsCoefficients):
         """Whether this fit starts from the last one."""
         return bool(self.warm_start) and hasattr(self, "expansion_")
 
-    def _setting(self, kernel: Kernel, samples: Samples, loss: Loss, rng: Any) -> Setting:
+    def _setting(
+        self, kernel: Kernel, samples: Samples, loss: Loss, rng: Any, report: Any = None
+    ) -> Setting:
         """The kernel and the coordinates."""
         centre = origin(kernel, samples)
         n = min(int(self.n_components), samples.X.shape[0])
@@ -263,7 +318,13 @@ class MovingVectors(KernelParameters, RefitsCoefficients):
             return plain._replace(A=principal_axes(problem.table, rank))
         found = self._learned_map(samples.X.shape[1])
         n_rounds = METRIC_ROUNDS if found is None else MORE_ROUNDS
-        learned = learn_metric(problem, plain.kernel, self.metric, n, n_rounds, rng, found)
+
+        def behind(step: Step, scale: Array) -> str | None:
+            said: str | None = report(Setting(step.place.kernel, centre, scale, None), None, step)
+            return said
+
+        learn = partial(learn_metric, report=None if report is None else behind)
+        learned = learn(problem, plain.kernel, self.metric, n, n_rounds, rng, found)
         self.metric_losses_ = learned.losses
         return Setting(learned.kernel, centre, learned.scale, None)
 
@@ -324,13 +385,19 @@ class MovingVectors(KernelParameters, RefitsCoefficients):
         return np.asarray(Z)
 
     def _descend(
-        self, problem: Problem, setting: Setting, Z: Array, held_out: Samples | None, rng: Any
+        self,
+        problem: Problem,
+        setting: Setting,
+        Z: Array,
+        held_out: Samples | None,
+        means: tuple[Any, Watch[Step] | None],
     ) -> Descent:
-        """One start to its end."""
+        """One start to its end; `means`: what draws, and who is told of the steps."""
+        rng, told = means
         one = self._learns_gamma(setting.own or setting.kernel) and setting.own is None
         free = Free(one, setting.A is not None, self.C)
         watch = None if held_out is None else _Watch(self, setting, held_out)
-        plan = Plan(self.max_iter, self.tol, free, rng, watch)
+        plan = Plan(self.max_iter, self.tol, free, rng, watch, told)
         descent = move(problem, Place(setting.kernel, Z, setting.A), plan)
         return descent if watch is None else watch.kept(descent)
 
@@ -368,7 +435,7 @@ class MovingVectors(KernelParameters, RefitsCoefficients):
         self.energy_ = step.value
         self.energy_path_ = descent.values
         self.n_iter_ = len(descent.values) - 1
-        self.stop_reason_ = {"watch": "early_stopping"}.get(descent.reason, descent.reason)
+        self.stop_reason_ = descent.reason
         scale = getattr(self.expansion_.atoms, "scale", None)
         d = problem.table.X.shape[1]
         metric = np.eye(d) if scale is None else np.diag(scale) if scale.ndim == 1 else scale
@@ -395,6 +462,15 @@ class MovingVectors(KernelParameters, RefitsCoefficients):
         """What a regressor keeps of its errors on the rows."""
 
 
+class _Ends(NamedTuple):
+    """What the end of a fit needs beside the descent: all rows, their places, those held out."""
+
+    samples: Samples
+    used: Array
+    held_out: Samples | None
+    loss: Loss
+
+
 class _Watch:
     """Looks at held-out rows after every few iterations and keeps the best step."""
 
@@ -404,11 +480,11 @@ class _Watch:
         self.n_calls, self.n_worse, self.highest = 0, 0, -np.inf
         self.best: Step | None = None
 
-    def __call__(self, step: Step) -> bool:
-        """Whether to stop."""
+    def __call__(self, step: Step) -> str | None:
+        """Why to stop, if there is a reason."""
         self.n_calls += 1
         if self.n_calls % LOOK_EVERY:
-            return False
+            return None
         self.model._store_step(step, self.setting)
         self.model._calibrate(self.held_out, fresh=True)
         targets = self.model._seen(self.held_out)
@@ -417,7 +493,7 @@ class _Watch:
         if better or self.best is None:
             self.best, self.highest = step, score
         self.n_worse = 0 if better else self.n_worse + 1
-        return self.n_worse >= self.model.n_iter_no_change
+        return "early_stopping" if self.n_worse >= self.model.n_iter_no_change else None
 
     def kept(self, descent: Descent) -> Descent:
         """The descent with the step that the held-out rows like best."""

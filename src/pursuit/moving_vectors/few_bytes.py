@@ -157,7 +157,7 @@ def best_size(
         options["max_iter"] = min(model.max_iter, SEARCH_ITERATIONS)
         if hasattr(model, "class_weight"):
             options["class_weight"] = None  # the weights hold it already
-        trial = clone(model).set_params(**options)
+        trial = clone(model).set_params(**options).set_callbacks()
         trial._trial = True
         return scorer(trial.fit(*fitted), held)
 

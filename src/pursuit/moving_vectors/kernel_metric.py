@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import (
     Samples,
     check_choice,
@@ -20,9 +20,10 @@ from pursuit._validation import (
     read_data,
     signed_targets,
 )
+from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.docstrings import with_entries
 from pursuit.base.parameters import KernelParameters, constructor, positional
-from pursuit.kernels import resolve_kernel
+from pursuit.kernels import Kernel, resolve_kernel
 from pursuit.linalg import blocks
 from pursuit.losses import SquaredError
 from pursuit.moving_vectors.metric import learn_metric, principal_axes
@@ -30,7 +31,7 @@ from pursuit.moving_vectors.projected import mapped
 from pursuit.moving_vectors.setting import composed
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import Plan, move, origin, precision, shift_invariant
-from pursuit.optimize.variable_projection import Free, Problem
+from pursuit.optimize.variable_projection import Free, Problem, Step
 
 __all__ = ["KernelMetric"]
 
@@ -40,7 +41,9 @@ RANK_ITERATIONS = 60
 
 @with_entries
 @constructor
-class KernelMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelParameters):
+class KernelMetric(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport, KernelParameters
+):
     """Linear map to coordinates in which distances matter for the target.
 
     A kernel function of few vectors is fitted, and where it changes fast the coordinates are
@@ -135,6 +138,12 @@ class KernelMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelPara
         """
         self._check_parameters()
         samples = self._samples(X, y, sample_weight)
+        with self._watching(X, y, sample_weight) as watcher:
+            self._learn(samples, watcher)
+        return self
+
+    def _learn(self, samples: Samples, watcher: Watcher | None) -> None:
+        """Learn the map from rows of positive weight."""
         names = ("gamma", "degree", "coef0", "kernel_params")
         kernel = resolve_kernel(
             self.kernel, samples.X, samples.weights, **{name: getattr(self, name) for name in names}
@@ -146,16 +155,21 @@ class KernelMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelPara
         table = Table(samples.X, centre, dtype, scale)
         problem = Problem(table, samples.Y, self.C * samples.weights, SquaredError())
         rng = check_random_state(self.random_state)
+
+        def report(step: Step, scale: Array | None = None) -> str | None:
+            map_so_far = composed(table.scale, step.place.A) if scale is None else scale
+            so_far = (step.place.kernel, np.asarray(map_so_far), table)
+            return None if watcher is None else watcher(lambda model: model._store(*so_far))
+
+        told = None if watcher is None else report
         if isinstance(self.metric, str):
-            learned = learn_metric(
-                problem, kernel, self.metric, self.n_components, self.n_rounds, rng
-            )
-            self.kernel_, self.losses_ = learned.kernel, learned.losses
-            self._scale = learned.scale
+            settings = (self.metric, self.n_components, self.n_rounds, rng)
+            learned = learn_metric(problem, kernel, *settings, report=told)
+            self.losses_ = learned.losses
+            self._store(learned.kernel, learned.scale, table)
         else:
-            self._move_map(problem, Place(kernel, np.empty((0, 0))), rng)
-        self._store(table)
-        return self
+            place = self._moved_map(problem, Place(kernel, np.empty((0, 0))), rng, told)
+            self._store(place.kernel, np.asarray(composed(table.scale, place.A)), table)
 
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""
@@ -180,18 +194,19 @@ class KernelMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelPara
             Y = Y / np.where(spread > 0, spread, 1.0)
         return Samples(X, Y, weights).take(np.flatnonzero(weights > 0))
 
-    def _move_map(self, problem: Problem, place: Place, rng: Any) -> None:
+    def _moved_map(
+        self, problem: Problem, place: Place, rng: Any, told: Watch[Step] | None
+    ) -> Place:
         """A map of given rank, moved with the vectors."""
         n, d = problem.table.shape
         A = principal_axes(problem.table, min(int(self.metric), d))
         rows = problem.table.block(rng.permutation(n)[: self.n_components]).astype(np.float64)
-        plan = Plan(RANK_ITERATIONS, 1e-4, Free(False, True, self.C), rng)
-        found = move(problem, place._replace(Z=rows @ A, A=A), plan).best.place
-        self.kernel_, self._scale = found.kernel, np.asarray(composed(problem.table.scale, found.A))
+        plan = Plan(RANK_ITERATIONS, 1e-4, Free(False, True, self.C), rng, report=told)
+        return move(problem, place._replace(Z=rows @ A, A=A), plan).best.place
 
-    def _store(self, table: Table) -> None:
+    def _store(self, kernel: Kernel, scale: Array, table: Table) -> None:
         """Set the fitted attributes."""
-        scale = self._scale
+        self.kernel_, self._scale = kernel, scale
         self.metric_ = np.diag(scale) if scale.ndim == 1 else scale
         few = table.X[blocks.evenly_spaced(table.shape[0], 2000)]
         rows = Table(few, table.origin, table.dtype).block(slice(None))

@@ -26,6 +26,8 @@ the diagonal of M alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,6 +111,7 @@ def learn_metric(
     n_rounds: int,
     rng: Any,
     start: Array | None = None,
+    report: Callable[[Step, Array], str | None] | None = None,
 ) -> LearnedMetric:
     """Steps 1 to 3.
 
@@ -128,6 +131,8 @@ def learn_metric(
         Draws rows.
     start : ndarray of shape (d,) or (d, d), optional
         A at the start; None: I, or the map of a kernel that has one.
+    report : callable, optional
+        Told of each step, with the map that it is behind; a text ends the rounds.
 
     Raises
     ------
@@ -142,17 +147,26 @@ def learn_metric(
     losses: list[float] = []
     for r in range(n_rounds + 1):
         rows = Table(table.X, table.origin, table.dtype, scale)
-        plan = Plan(ROUND_ITERATIONS, 0.0, Free(gamma=isinstance(kernel, RBF)), rng)
+        told = None if report is None else partial(_told, report, scale)
+        plan = Plan(ROUND_ITERATIONS, 0.0, Free(gamma=isinstance(kernel, RBF)), rng, report=told)
         place = Place(kernel, rows.block(drawn).astype(np.float64))
-        step = move(fitted._replace(table=rows), place, plan).best
+        descent = move(fitted._replace(table=rows), place, plan)
+        step = descent.best
         losses.append(_held_out_loss(step, held_out, scale))
         kernel = step.place.kernel
         if losses[-1] <= min(losses):
             best = (scale, kernel)
+        if descent.stopped:
+            break
         if r < n_rounds:
             outer = _outer_product(step, rows, fitted.weights)
             scale = _rescaled(_sharpened(scale, outer), rows, scale)
     return LearnedMetric(*best, np.array(losses))
+
+
+def _told(report: Callable[[Step, Array], str | None], scale: Array, step: Step) -> str | None:
+    """What is said of a step behind a map."""
+    return report(step, scale)
 
 
 def _first_map(table: Table, form: str) -> Array:

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_integer, check_real, check_weights, read_data
 from pursuit.base.arrays import following, native
+from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.docstrings import with_entries
 from pursuit.base.estimators import ExpansionEstimator
 from pursuit.base.parameters import KernelParameters, constructor, positional
@@ -18,17 +19,17 @@ from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.predictor import Answers, Novelty
 from pursuit.kernels import is_precomputed
 from pursuit.losses import SquaredHinge
-from pursuit.moving_vectors.setting import setting_of
+from pursuit.moving_vectors.setting import Setting, setting_of
 from pursuit.optimize.kernel_blocks import Place, Table
-from pursuit.optimize.moving import Plan, move, origin, precision
-from pursuit.optimize.variable_projection import Free, Problem
+from pursuit.optimize.moving import Plan, most_steps, move, origin, precision
+from pursuit.optimize.variable_projection import Descent, Free, Problem, Step
 
 __all__ = ["SparseOneClass"]
 
 
 @with_entries
 @constructor
-class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
+class SparseOneClass(OutlierMixin, CallbackSupport, KernelParameters, ExpansionEstimator):
     """Outlier detector of a given number of kernel functions whose vectors are free to move.
 
     The function f without a constant minimises
@@ -80,7 +81,7 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         The energy at the start and after each iteration.
     n_iter_ : int
         Iterations.
-    stop_reason_ : {"tol", "max_iter"}
+    stop_reason_ : {"tol", "max_iter", "callback", "interrupt"}
         Why they ended.
     {n_features_in_}
     {feature_names_in_}
@@ -132,6 +133,14 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         self._check_parameters()
         samples = self._read(X, y, sample_weight)
         samples = samples.take(np.flatnonzero(samples.weights > 0))
+        n_rows = samples.X.shape[0]
+        n_steps = most_steps(n_rows, min(int(self.n_components), n_rows), self.max_iter)
+        with self._watching(X, y, sample_weight, n_steps=n_steps) as watcher:
+            self._fit_rows(samples, watcher)
+        return self
+
+    def _fit_rows(self, samples: Samples, watcher: Watcher | None) -> None:
+        """Move the vectors on rows of positive weight."""
         rng = check_random_state(self.random_state)
         kernel = self._resolved_kernel(samples)
         n = min(int(self.n_components), samples.X.shape[0])
@@ -143,14 +152,28 @@ class SparseOneClass(OutlierMixin, KernelParameters, ExpansionEstimator):
         shares = samples.weights / samples.weights.sum()
         rows = rng.choice(len(shares), size=n, replace=False, p=shares)
         place = Place(setting.kernel, table.block(rows).astype(np.float64))
-        descent = move(problem, place, Plan(self.max_iter, self.tol, Free(), rng))
+
+        def report(step: Step) -> str | None:
+            so_far = Descent(step, np.array([step.value]), "max_iter")
+            return (
+                None
+                if watcher is None
+                else watcher(lambda model: model._store(so_far, setting, samples))
+            )
+
+        told = None if watcher is None else report
+        descent = move(problem, place, Plan(self.max_iter, self.tol, Free(), rng, report=told))
+        self._store(descent, setting, samples)
+
+    def _store(self, descent: Descent, setting: Setting, samples: Samples) -> None:
+        """Set the fitted attributes."""
         B = descent.best.coefficients.B
         atoms = setting.atoms(descent.best.place)
         self._store_expansion(KernelExpansion(atoms, B.T.copy(), np.zeros(1)))
         self.energy_path_, self.stop_reason_ = descent.values, descent.reason
         self.n_iter_ = len(descent.values) - 1
+        shares = samples.weights / samples.weights.sum()
         self.offset_ = _quantile(self.expansion_(samples.X)[:, 0], shares, self.contamination)
-        return self
 
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""

@@ -11,14 +11,13 @@ outputs the loss pulls at most.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.decomposition import PCA
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import Samples, fits_single
 from pursuit.geometry.unique_rows import parted
 from pursuit.kernels import RBF, Kernel, Laplacian, Mahalanobis, is_gaussian
@@ -35,6 +34,7 @@ from pursuit.optimize.variable_projection import (
 
 __all__ = [
     "Plan",
+    "most_steps",
     "move",
     "origin",
     "precision",
@@ -78,14 +78,35 @@ class Plan(NamedTuple):
     rng : RandomState
         Draws the parts of the rows.
     watch : callable or None
-        Looks at each step on all rows; true ends the descent.
+        Looks at each step on all rows; a text ends the descent and says why.
+    report : callable or None
+        Is told of every step, those on parts of the rows and in fewer coordinates among them; a
+        text ends the way there and says why. The coefficients are still those of all rows.
     """
 
     max_iter: int
     tol: float
     free: Free
     rng: Any
-    watch: Callable[[Step], bool] | None = None
+    watch: Watch[Step] | None = None
+    report: Watch[Step] | None = None
+
+    def told(self, step: Step) -> str | None:
+        """What those who look at steps say, if anything."""
+        said = self.watch and self.watch(step)
+        return said or (self.report and self.report(step))
+
+    def through(self, axes: Array) -> Plan:
+        """The plan in coordinates of which these are the axes, for rows without a map."""
+        report = self.report
+        if report is None:
+            return self
+
+        def whole(step: Step) -> str | None:
+            place = step.place
+            return report(step._replace(place=place._replace(Z=place.Z @ axes.T)))
+
+        return self._replace(report=whole)
 
 
 def shift_invariant(kernel: Kernel) -> bool:
@@ -154,6 +175,11 @@ def parts(n_rows: int, n_vectors: int) -> list[int]:
     return [size for size in sizes if n_rows > WORTH_A_PART * size]
 
 
+def most_steps(n_rows: int, n_vectors: int, max_iter: int) -> int:
+    """How many iterations a way takes at most, on parts of the rows and on all of them."""
+    return max_iter + PART_ITERATIONS * len(parts(n_rows, n_vectors)) if max_iter else 0
+
+
 def move(problem: Problem, place: Place, plan: Plan) -> Descent:
     """Move the vectors from a start, on growing parts of the rows.
 
@@ -178,12 +204,14 @@ def move(problem: Problem, place: Place, plan: Plan) -> Descent:
         return _whole(problem, place, unit, plan)
     n_reduced = round(REDUCED_SHARE * plan.max_iter)
     shorter = problem._replace(table=problem.table.mapped(axes))
-    reduced = plan._replace(max_iter=n_reduced, free=Free(gamma=plan.free.gamma))
+    reduced = plan.through(axes)._replace(max_iter=n_reduced, free=Free(gamma=plan.free.gamma))
     unit_low = spread(shorter.table, problem.weights)
     low = _whole(shorter, place._replace(Z=place.Z @ axes), unit_low, reduced)
     place = place._replace(kernel=low.best.place.kernel, Z=low.best.place.Z @ axes.T)
-    last = _descend(problem, place, unit, plan._replace(max_iter=plan.max_iter - n_reduced))
-    return last._replace(n_before=low.n_before + len(low.values) - 1)
+    n_left = 0 if low.stopped else plan.max_iter - n_reduced
+    last = _descend(problem, place, unit, plan._replace(max_iter=n_left))
+    reason = low.reason if low.stopped else last.reason
+    return last._replace(n_before=low.n_before + len(low.values) - 1, reason=reason)
 
 
 def leading_axes(problem: Problem, place: Place) -> Array | None:
@@ -210,13 +238,17 @@ def _whole(problem: Problem, place: Place, unit: float, plan: Plan) -> Descent:
         part = problem.take(np.sort(order[:size]))
         found = _descend(part, place, unit, short)
         place, n_before = revived(part, found.best), n_before + len(found.values) - 1
+        if found.stopped:
+            last = _descend(problem, place, unit, plan._replace(max_iter=0))
+            return last._replace(n_before=n_before, reason=found.reason)
     return _descend(problem, place, unit, plan)._replace(n_before=n_before)
 
 
 def _descend(problem: Problem, place: Place, unit: float, plan: Plan) -> Descent:
     """L-BFGS as planned."""
+    watch = None if plan.watch is None and plan.report is None else plan.told
     return descend(
-        problem, place, unit, max_iter=plan.max_iter, tol=plan.tol, free=plan.free, watch=plan.watch
+        problem, place, unit, max_iter=plan.max_iter, tol=plan.tol, free=plan.free, watch=watch
     )
 
 

@@ -45,7 +45,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit.kernels import kernel_name
 from pursuit.linalg import blocks
 from pursuit.losses import Loss, MarginLoss, SquaredError
@@ -86,6 +86,8 @@ WORTH_A_COPY = 0.6
 INNER_GAP = 1e-8
 # Pairs of vectors that L-BFGS keeps, and the iterations over which a fall of W is judged.
 CORRECTIONS, WINDOW = 10, 5
+# Why L-BFGS ends of its own accord.
+ENDS = ("tol", "max_iter")
 
 
 @dataclass(frozen=True)
@@ -315,11 +317,11 @@ class Descent(NamedTuple):
     Attributes
     ----------
     best : Step
-        The step of the lowest W, or the one that `watch` liked best.
+        The step of the lowest W.
     values : ndarray of shape (n_iter + 1,)
         W, with the price of moving A, at the start and after each iteration.
-    reason : {"tol", "max_iter", "watch"}
-        Why the iteration ended.
+    reason : str
+        Why the iteration ended: one of `ENDS`, or what a watch said.
     n_before : int
         Iterations on parts of the rows, or in fewer coordinates, that came before.
     """
@@ -328,6 +330,11 @@ class Descent(NamedTuple):
     values: Array
     reason: str
     n_before: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a watch ended it."""
+        return self.reason not in ENDS
 
 
 def descend(
@@ -338,7 +345,7 @@ def descend(
     max_iter: int,
     tol: float,
     free: Free = Free(),  # noqa: B008  an immutable value
-    watch: Callable[[Step], bool] | None = None,
+    watch: Watch[Step] | None = None,
 ) -> Descent:
     """Move the vectors by L-BFGS.
 
@@ -357,7 +364,7 @@ def descend(
     free : Free
         What moves beside the vectors.
     watch : callable, optional
-        Called with the step after each iteration; true ends the descent.
+        Called with the step after each iteration; a text ends the descent and says why.
 
     Returns
     -------
@@ -391,7 +398,7 @@ def _follow(
     values: list[float],
     max_iter: int,
     tol: float,
-    watch: Callable[[Step], bool] | None,
+    watch: Watch[Step] | None,
 ) -> str:
     """L-BFGS on W over its first value; `values` grows by one an iteration."""
     first, reasons = values[0], ["tol"]
@@ -402,8 +409,8 @@ def _follow(
 
     def look(intermediate_result: Any) -> None:
         values.append(float(intermediate_result.fun) * first)
-        if watch is not None and watch(way.step(intermediate_result.x)):
-            reasons.append("watch")
+        if watch is not None and (reason := watch(way.step(intermediate_result.x))):
+            reasons.append(reason)
             raise StopIteration
         if len(values) > WINDOW and values[-1 - WINDOW] - values[-1] <= WINDOW * tol * values[-1]:
             raise StopIteration
