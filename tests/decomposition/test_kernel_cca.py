@@ -122,7 +122,7 @@ def test_kept_scores_stay_exact_while_columns_shrink():
     views = tuple(Deflation(RBF(gamma), Z, weights) for gamma, Z in ((1e-3, X), (1e-4, Y)))
     scores = AllScores(views)
     for k in range(1, 13):
-        picks = choose_pairs(views, scores, 1)
+        picks, _ = choose_pairs(views, scores, 1)
         assert len(picks) == 1
         both = np.flatnonzero(views[0].usable & views[1].usable)
         points, products, (a, b) = scores.of(both)

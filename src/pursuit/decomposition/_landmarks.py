@@ -24,6 +24,7 @@ from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_weights, read_data
 from pursuit._warnings import warn
 from pursuit.base.arrays import FollowsX
+from pursuit.base.callbacks import CallbackSupport
 from pursuit.expansion.basis_functions import Atoms, AtomSet
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.greedy.deflation import (
@@ -92,7 +93,7 @@ class LandmarkProblem(NamedTuple):
 
 
 class LandmarkTransformer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, FollowsX, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport, FollowsX, BaseEstimator
 ):
     """Features that are linear in the kernel values of few chosen centres.
 
@@ -192,9 +193,9 @@ class LandmarkTransformer(
             )
         return np.asarray(np.searchsorted(rows, listed))
 
-    def _warn_short(self, n_found: int) -> None:
-        """Say that there are fewer centres than were asked for."""
-        if n_found < self.n_components:
+    def _warn_short(self, n_found: int, reason: str) -> None:
+        """Say that there are fewer centres than were asked for, where that is why it ended."""
+        if reason in ("n_components", "rank") and n_found < self.n_components:
             warn(
                 f"n_components={self.n_components}, but {n_found} centres were chosen: the other "
                 "points lie in their span to rounding, or there are none",

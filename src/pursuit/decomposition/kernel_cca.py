@@ -67,9 +67,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import check_integer, check_real, check_weights, read_data
 from pursuit._warnings import warn
+from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.parameters import constructor, positional
 from pursuit.bounds import cca_bound
 from pursuit.decomposition._landmarks import check_definite
@@ -130,12 +131,15 @@ class CanonicalAxes(NamedTuple):
         rho, decreasing.
     x, y : ViewAxes
         The functions of the views.
+    reason : str
+        Why there are no more pairs.
     """
 
     points: Array
     correlations: Array
     x: ViewAxes
     y: ViewAxes
+    reason: str
 
 
 class Scores(Protocol):
@@ -152,7 +156,12 @@ class Scores(Protocol):
 
 
 def sparse_kernel_cca(
-    views: Views, scores: Scores, n_basis: int, n_components: int, alpha: float
+    views: Views,
+    scores: Scores,
+    n_basis: int,
+    n_components: int,
+    alpha: float,
+    watch: Watch[Array] | None = None,
 ) -> CanonicalAxes:
     """Steps 1 to 3 on valid arrays.
 
@@ -168,13 +177,22 @@ def sparse_kernel_cca(
         Largest number of canonical pairs.
     alpha : float
         Ridge of the covariances.
+    watch : callable, optional
+        Looks at the points after each one; a text ends the choice and says why.
 
     Returns
     -------
     axes : CanonicalAxes
         What was found; fewer points and pairs where there are no more.
     """
-    points = choose_pairs(views, scores, n_basis)
+    points, reason = choose_pairs(views, scores, n_basis, watch)
+    return canonical_axes(views, points, n_components, alpha, reason)
+
+
+def canonical_axes(
+    views: Views, points: Array, n_components: int, alpha: float, reason: str
+) -> CanonicalAxes:
+    """Steps 2 and 3 for the points at which the views are deflated."""
     for view, name in zip(views, ("the kernel of X", "the kernel of Y"), strict=True):
         check_definite(view, name)
     weights = views[0].weights / views[0].weights.sum()
@@ -190,10 +208,12 @@ def sparse_kernel_cca(
     x, y = (
         _view_axes(view, weights, axes * signs) for view, axes in zip(views, (p, q), strict=True)
     )
-    return CanonicalAxes(points, np.minimum(rho[:n_components], 1.0), x, y)
+    return CanonicalAxes(points, np.minimum(rho[:n_components], 1.0), x, y, reason)
 
 
-def choose_pairs(views: Views, scores: Scores, n_basis: int) -> Array:
+def choose_pairs(
+    views: Views, scores: Scores, n_basis: int, watch: Watch[Array] | None = None
+) -> tuple[Array, str]:
     """Step 1: deflate the views at so many points, or until all are spanned.
 
     Parameters
@@ -204,16 +224,22 @@ def choose_pairs(views: Views, scores: Scores, n_basis: int) -> Array:
         How points are compared.
     n_basis : int
         Number of steps.
+    watch : callable, optional
+        Looks at the points after each one.
 
     Returns
     -------
     points : ndarray of int
         The chosen points in order; a point that each view chose for itself stands there once.
+    reason : str
+        ``"n_basis"``, ``"rank"``, or what the watch said.
     """
     points: dict[int, None] = {}
+    reason: str | None = None
     for _ in range(n_basis):
         choice = _choice(views, scores)
         if choice is None:
+            reason = "rank"
             break
         pick, chosen = choice
         nothing = np.zeros(len(views[0].weights))
@@ -230,7 +256,9 @@ def choose_pairs(views: Views, scores: Scores, n_basis: int) -> Array:
             if view in chosen:
                 view.deflate(pick, column)
         points[pick] = None
-    return np.array(list(points), dtype=int)
+        if watch is not None and (reason := watch(np.array(list(points)))):
+            break
+    return np.array(list(points), dtype=int), reason or "n_basis"
 
 
 def _choice(views: Views, scores: Scores) -> tuple[int, tuple[Deflation, ...]] | None:
@@ -375,7 +403,11 @@ def _view_axes(view: Deflation, weights: Array, axes: Array) -> ViewAxes:
 
 @constructor
 class SparseKernelCCA(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    MultiOutputMixin,
+    CallbackSupport,
+    BaseEstimator,
 ):
     """Kernel canonical correlations in the span of few training pairs.
 
@@ -425,6 +457,8 @@ class SparseKernelCCA(
         Number of canonical pairs, below `n_components` where the views have fewer dimensions.
     n_basis_ : int
         Number of chosen pairs, below `n_basis` where the others lie in the span.
+    stop_reason_ : {"n_basis", "rank", "callback", "interrupt"}
+        Why no more pairs were chosen; ``"rank"``: the others lie in the span.
     support_ : ndarray of int of shape (n_basis_,)
         Chosen pairs in order.
     x_support_, y_support_ : ndarray of int
@@ -522,15 +556,29 @@ class SparseKernelCCA(
             self._deflation("X", X, rows, weights),
             self._deflation("y", y, rows, weights),
         )
-        with blocks.blas_threads(4.0 * len(rows) ** 2):
-            scores = self._scores(views)
-            axes = sparse_kernel_cca(
-                views, scores, int(self.n_basis), int(self.n_components), float(self.alpha)
-            )
         self.n_targets_in_ = int(y.shape[1])
+        with (
+            self._watching(X, y, sample_weight, n_steps=int(self.n_basis)) as watcher,
+            blocks.blas_threads(4.0 * len(rows) ** 2),
+        ):
+            self._fit_views(views, rows, watcher)
+        return self
+
+    def _fit_views(self, views: Views, rows: Array, watcher: Watcher | None) -> None:
+        """Choose the pairs and find the axes."""
+        numbers = int(self.n_components), float(self.alpha)
+
+        def look(points: Array) -> str | None:
+            def store(model: SparseKernelCCA) -> None:
+                model._store(canonical_axes(views, points, *numbers, "n_basis"), views, rows)
+
+            return None if watcher is None else watcher(store)
+
+        watch = None if watcher is None else look
+        scores = self._scores(views)
+        axes = sparse_kernel_cca(views, scores, int(self.n_basis), *numbers, watch)
         self._store(axes, views, rows)
         self._warn_short()
-        return self
 
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""
@@ -568,7 +616,7 @@ class SparseKernelCCA(
         self.correlations_ = axes.correlations
         self.n_components_ = self._n_features_out = len(axes.correlations)
         self.support_ = rows[axes.points]
-        self.n_basis_ = len(axes.points)
+        self.n_basis_, self.stop_reason_ = len(axes.points), axes.reason
         for side, view, found in zip("xy", views, (axes.x, axes.y), strict=True):
             setattr(self, f"{side}_kernel_", view.kernel)
             setattr(self, f"{side}_support_", rows[found.picks])
@@ -598,7 +646,7 @@ class SparseKernelCCA(
             "n_components": "canonical pairs exist: the spans of the views have no more dimensions",
         }
         for name, number in found.items():
-            if number < getattr(self, name):
+            if self.stop_reason_ in ("n_basis", "rank") and number < getattr(self, name):
                 warn(
                     f"{name}={getattr(self, name)}, but {number} {reasons[name]}",
                     ConvergenceWarning,

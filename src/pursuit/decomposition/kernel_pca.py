@@ -47,7 +47,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import (
     check_choice,
     check_integer,
@@ -97,6 +97,8 @@ class Subspace(NamedTuple):
         Sum of w_i (K(x_i, x_i) - |z_i|^2) after 1, 2, ... points, as far as was looked.
     norms : ndarray of shape (m,)
         K(x_i, x_i).
+    reason : str
+        Why there are no more points.
     """
 
     picks: Array
@@ -105,6 +107,7 @@ class Subspace(NamedTuple):
     second: Array
     residuals: Array
     norms: Array
+    reason: str
 
 
 def sparse_kernel_pca(
@@ -112,6 +115,7 @@ def sparse_kernel_pca(
     n_components: int | None,
     rule: Rule,
     delta: float = 0.05,
+    watch: Watch[Deflation] | None = None,
 ) -> Subspace:
     """Steps 1 and 2 on valid arrays.
 
@@ -125,6 +129,8 @@ def sparse_kernel_pca(
         The rule of ``greedy/deflation.py``.
     delta : float
         One minus the confidence of the bound.
+    watch : callable, optional
+        Looks at the deflation after each point; a text ends the choice and says why.
 
     Returns
     -------
@@ -132,10 +138,15 @@ def sparse_kernel_pca(
         What was found; fewer points where the others are spanned.
     """
     if n_components is None:
-        n = _by_bound(deflation, rule, delta)
+        n, reason = _by_bound(deflation, rule, delta, watch)
     else:
-        choose(deflation, rule, n_components)
+        reason = choose(deflation, rule, n_components, watch)
         n = len(deflation.pivots)
+    return subspace(deflation, n, reason)
+
+
+def subspace(deflation: Deflation, n: int, reason: str) -> Subspace:
+    """The span of the first `n` points."""
     picks = np.array(deflation.pivots[:n], dtype=int)
     V, w = deflation.V[:n], deflation.weights / deflation.weights.sum()
     return Subspace(
@@ -145,6 +156,7 @@ def sparse_kernel_pca(
         (V * w) @ V.T,
         np.array(deflation.residual_sums),
         deflation.diagonal,
+        reason,
     )
 
 
@@ -156,22 +168,26 @@ def bound_terms(residual_sums: Array, n_samples: int, norms: Array, delta: float
     return compression_bound(means, n_samples, delta=delta, largest_loss=largest)
 
 
-def _by_bound(deflation: Deflation, rule: Rule, delta: float) -> int:
-    """Step 2: the number of points with the lowest bound."""
+def _by_bound(
+    deflation: Deflation, rule: Rule, delta: float, watch: Watch[Deflation] | None
+) -> tuple[int, str]:
+    """Step 2: the number of points with the lowest bound, and why there are no more."""
     n_samples = round(float(deflation.weights.sum()))
     if n_samples < 2:
         choose(deflation, rule, 1)
-        return len(deflation.pivots)
+        return len(deflation.pivots), "bound"
     best = np.inf
     while True:
         before = len(deflation.pivots)
-        choose(deflation, rule, min(before + BOUND_STEPS, n_samples - 1))
+        n_wanted = min(before + BOUND_STEPS, n_samples - 1)
+        reason = choose(deflation, rule, n_wanted, watch)
+        stopped = reason not in ("n_components", "rank")
         sums = np.array(deflation.residual_sums)
         terms = bound_terms(sums, n_samples, deflation.diagonal, delta)
         alone = bound_terms(np.zeros_like(sums), n_samples, deflation.diagonal, delta)
         best = float(terms.min(initial=np.inf))
-        if len(deflation.pivots) == before or alone[-1] >= best:
-            return int(terms.argmin()) + 1 if len(terms) else 0
+        if stopped or len(deflation.pivots) == before or alone[-1] >= best:
+            return int(terms.argmin()) + 1 if len(terms) else 0, reason if stopped else "bound"
 
 
 @constructor
@@ -234,6 +250,8 @@ class SparseKernelPCA(LandmarkTransformer):
         rows are chosen. Absent for ``selection="kmeans"``.
     kernel_ : Kernel
         The kernel with its numbers resolved.
+    stop_reason_ : {"n_components", "bound", "rank", "callback", "interrupt"}
+        Why no more rows were chosen; ``"rank"``: the others lie in the span.
     expansion_ : KernelExpansion
         The features as functions; ``expansion_(X)`` gives them without any check of X.
     n_features_in_ : int
@@ -303,13 +321,18 @@ class SparseKernelPCA(LandmarkTransformer):
         deflation = Deflation(points.kernel, points.X, points.weights)
         rule = self._rule(deflation, points.rows)
         n_components = None if self.n_components == "bound" else int(self.n_components)
-        subspace = sparse_kernel_pca(deflation, n_components, rule, self.delta)
-        check_definite(deflation)
-        if n_components is not None:
-            self._warn_short(len(subspace.picks))
-        self._store(points, subspace)
-        if self.fit_inverse_transform:
-            self._fit_inverse(points.X, points.weights)
+        with self._watching(X, y, sample_weight, n_steps=n_components) as watcher:
+
+            def look(deflation: Deflation) -> str | None:
+                so_far = subspace(deflation, len(deflation.pivots), "n_components")
+                return None if watcher is None else watcher(lambda m: m._store(points, so_far))
+
+            watch = None if watcher is None else look
+            found = sparse_kernel_pca(deflation, n_components, rule, self.delta, watch)
+            check_definite(deflation)
+            if n_components is not None:
+                self._warn_short(len(found.picks), found.reason)
+            self._store(points, found)
         return self
 
     def _check_parameters(self) -> None:
@@ -339,7 +362,10 @@ class SparseKernelPCA(LandmarkTransformer):
             self.bound_path_ = bound_terms(
                 subspace.residuals, round(total), subspace.norms, self.delta
             )
+        self.stop_reason_ = subspace.reason
         self._rotate(atoms, subspace.factor, subspace.mean, subspace.second)
+        if self.fit_inverse_transform:
+            self._fit_inverse(points.X, points.weights)
 
     def _rotate(self, atoms: AtomSet, factor: Array, mean: Array, second: Array) -> None:
         """Step 3."""
@@ -443,6 +469,7 @@ class SparseKernelPCA(LandmarkTransformer):
             )
         model = copy.copy(self)
         model.n_components = int(n)
+        model.stop_reason_ = "n_components" if n < self.n_components_ else self.stop_reason_
         model.fit_inverse_transform = False
         atoms = self.expansion_.atoms.take(np.arange(n))
         for name in ("support_", "support_vectors_", "residual_path_", "bound_path_"):

@@ -40,6 +40,7 @@ from pursuit._validation import (
     signed_targets,
 )
 from pursuit.base.arrays import following, native
+from pursuit.base.callbacks import Watcher
 from pursuit.base.parameters import constructor, positional
 from pursuit.decomposition._landmarks import (
     LandmarkProblem,
@@ -114,6 +115,8 @@ class GreedyNystroem(LandmarkTransformer):
         K^{-1/2} of the landmarks.
     kernel_ : Kernel
         The kernel with its numbers resolved.
+    stop_reason_ : {"n_components", "rank", "callback", "interrupt"}
+        Why no more landmarks were chosen; ``"rank"``: the others lie in the span.
     expansion_ : KernelExpansion
         The features as functions; ``expansion_(X)`` gives them without any check of X.
     n_features_in_ : int
@@ -201,15 +204,18 @@ class GreedyNystroem(LandmarkTransformer):
             If a parameter or the data are invalid; the message names it.
         """
         self._check_parameters()
-        X, Y = self._read(X, y)
-        with blocks.at_most_threads(self.n_jobs):
-            points = self._points(X, sample_weight)
+        rows, Y = self._read(X, y)
+        with (
+            self._watching(X, y, sample_weight, n_steps=self.n_components) as watcher,
+            blocks.at_most_threads(self.n_jobs),
+        ):
+            points = self._points(rows, sample_weight)
             if Y is None:
-                picks = self._unsupervised_picks(points)
+                picks, reason = self._unsupervised_picks(points, watcher)
             else:
-                picks = self._supervised_picks(points, Y[points.rows])
-            self._warn_short(len(picks))
-            self._normalise(points, picks)
+                picks, reason = self._supervised_picks(points, Y[points.rows], watcher)
+            self._warn_short(len(picks), reason)
+            self._normalise(points, picks, reason)
         return self
 
     def fit_statistics(self, statistics: KernelStatistics) -> Self:
@@ -244,9 +250,10 @@ class GreedyNystroem(LandmarkTransformer):
             Z = statistics.dictionary.atoms.centres
             places = np.arange(Z.shape[0])
             points = LandmarkProblem(statistics.kernel_, Z, np.ones(len(places)), places)
-            picks = self._completed(points, _grown(search, self.n_components))
-            self._warn_short(len(picks))
-            self._normalise(points, picks)
+            search.extend(self.n_components)
+            picks, reason = self._completed(points, _picks(search))
+            self._warn_short(len(picks), reason)
+            self._normalise(points, picks, reason)
         del self.support_  # places among the vectors, not rows of the caller's
         return self
 
@@ -279,15 +286,30 @@ class GreedyNystroem(LandmarkTransformer):
         Y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         return X, Y.reshape(len(Y), -1)
 
-    def _unsupervised_picks(self, points: LandmarkProblem) -> Array:
-        """The points that the rule of ``deflation.py`` chooses."""
+    def _unsupervised_picks(
+        self, points: LandmarkProblem, watcher: Watcher | None
+    ) -> tuple[Array, str]:
+        """The points that the rule of ``deflation.py`` chooses, and why there are no more."""
         deflation = Deflation(points.kernel, points.X, points.weights)
-        choose(deflation, self._rule(deflation, points.rows), self.n_components)
-        check_definite(deflation)
-        return np.array(deflation.pivots, dtype=int)
 
-    def _supervised_picks(self, points: LandmarkProblem, Y: Array) -> Array:
-        """The rows that pre-fitting kernel matching pursuit chooses."""
+        def look(deflation: Deflation) -> str | None:
+            return self._told(watcher, points, np.array(deflation.pivots, dtype=int))
+
+        rule, watch = self._rule(deflation, points.rows), None if watcher is None else look
+        reason = choose(deflation, rule, self.n_components, watch)
+        check_definite(deflation)
+        return np.array(deflation.pivots, dtype=int), reason
+
+    def _told(self, watcher: Watcher | None, points: LandmarkProblem, picks: Array) -> str | None:
+        """What those say who are told of the landmarks so far."""
+        if watcher is None:
+            return None
+        return watcher(lambda model: model._normalise(points, picks, "n_components"))
+
+    def _supervised_picks(
+        self, points: LandmarkProblem, Y: Array, watcher: Watcher | None
+    ) -> tuple[Array, str]:
+        """The rows that pre-fitting kernel matching pursuit chooses, and why there are no more."""
         kernel, X, weights, rows = points
         number = n_candidate_rows(self.n_candidates, len(rows), self.n_components)
         few = number < len(rows) and not isinstance(kernel, Precomputed)
@@ -296,20 +318,28 @@ class GreedyNystroem(LandmarkTransformer):
         )
         dictionary = training_rows(kernel, X, candidates)
         search = make_pursuit(dictionary, Samples(X, Y, weights), [self.n_components], Method())
-        return self._completed(points, candidates[_grown(search, self.n_components)])
 
-    def _completed(self, points: LandmarkProblem, picks: Array) -> Array:
+        def look(search: MultiOutputPursuit) -> str | None:
+            return self._told(watcher, points, candidates[_picks(search)])
+
+        search.extend(self.n_components, None if watcher is None else look)
+        picks = candidates[_picks(search)]
+        return (picks, search.stopped) if search.stopped else self._completed(points, picks)
+
+    def _completed(self, points: LandmarkProblem, picks: Array) -> tuple[Array, str]:
         """The independent picks, and where these are too few the rows furthest from their span."""
         deflation = Deflation(points.kernel, points.X, points.weights)
         choose(deflation, listed_rule(deflation, picks), len(picks))
         rng = check_random_state(self.random_state)
-        choose(deflation, selection_rule(deflation, "residual", rng), self.n_components)
+        rule = selection_rule(deflation, "residual", rng)
+        reason = choose(deflation, rule, self.n_components)
         check_definite(deflation)
-        return np.array(deflation.pivots, dtype=int)
+        return np.array(deflation.pivots, dtype=int), reason
 
-    def _normalise(self, points: LandmarkProblem, picks: Array) -> None:
+    def _normalise(self, points: LandmarkProblem, picks: Array, reason: str) -> None:
         """The symmetric root of K^{-1} among the landmarks."""
         kernel, X, _, _ = points
+        self.stop_reason_ = reason
         Z = X[picks].astype(np.float64)
         U, s, Vt = np.linalg.svd(kernel(Z, picks if isinstance(kernel, Precomputed) else Z))
         smallest = SMALLEST_VARIANCE * s.max(initial=0.0)
@@ -345,7 +375,6 @@ class GreedyNystroem(LandmarkTransformer):
             return self.expansion_(X)
 
 
-def _grown(search: MultiOutputPursuit, n_steps: int) -> Array:
-    """The atoms that a pursuit with one basis chooses."""
-    search.extend(n_steps)
+def _picks(search: MultiOutputPursuit) -> Array:
+    """The atoms that a pursuit with one basis has chosen."""
     return np.array(search.pursuits[0].pivots, dtype=int)

@@ -45,7 +45,7 @@ from typing import Any
 
 import numpy as np
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit.greedy.pivot_rules import DRAWN, PIVOT_RULES
 from pursuit.kernels import Kernel, Precomputed, check_square, check_values, resolve_kernel
 from pursuit.linalg import blocks
@@ -129,14 +129,25 @@ class Deflation(PartialCholesky):
 Rule = Callable[[Array], tuple[int, Array] | None]
 
 
-def choose(deflation: Deflation, rule: Rule, n_components: int) -> None:
-    """Choose points until there are so many, or the rule has no other."""
+def choose(
+    deflation: Deflation, rule: Rule, n_components: int, watch: Watch[Deflation] | None = None
+) -> str:
+    """Choose points until there are so many, the rule has no other, or a watch ends it.
+
+    Returns
+    -------
+    reason : str
+        ``"n_components"``, ``"rank"``, or what the watch said.
+    """
     while len(deflation.pivots) < n_components:
         usable = np.flatnonzero(deflation.usable)
         choice = rule(usable) if len(usable) else None
         if choice is None:
-            return
+            return "rank"
         deflation.deflate(*choice)
+        if watch is not None and (reason := watch(deflation)):
+            return reason
+    return "n_components"
 
 
 def selection_rule(
