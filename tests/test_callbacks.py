@@ -13,9 +13,22 @@ from sklearn.datasets import load_iris
 import pursuit
 from pursuit import (
     Checkpoint,
+    ConvexNetworkClassifier,
+    GreedyNystroem,
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitClassifierCV,
     KernelMatchingPursuitRegressor,
+    KernelMetric,
+    ReducedSetClassifier,
+    RelevanceVectorClassifier,
+    RelevanceVectorRegressor,
+    SparseKernelCCA,
+    SparseKernelClassifier,
+    SparseKernelClassifierCV,
+    SparseKernelPCA,
+    SparseKernelRegressor,
+    SparseLargeMarginClassifier,
+    SparseOneClass,
     TargetScore,
     TimeBudget,
     interruptible,
@@ -33,6 +46,7 @@ class Steps:
 
     def setup(self, estimator, context):
         self.calls.append("setup")
+        self.most = context.max_subtasks
 
     def teardown(self, estimator, context):
         self.calls.append("teardown")
@@ -97,6 +111,87 @@ def test_the_model_of_each_step_is_that_of_the_staged_predictions(parameters):
     if "loss" not in parameters:
         short = plain.truncate(3)
         assert_allclose(steps.models[2].predict_proba(X), short.predict_proba(X), atol=1e-6)
+
+
+NARROW = {"gamma": 0.5}
+WATCHED = [
+    KernelMatchingPursuitClassifierCV(6, gammas=[0.1, 1.0]),
+    SparseKernelClassifier(4, max_iter=8, random_state=0),
+    SparseKernelClassifier(3, metric=2, n_init=2, max_iter=6, loss="log_loss", random_state=0),
+    SparseKernelClassifier(4, early_stopping=True, max_iter=12, random_state=0),
+    SparseKernelRegressor(4, precision="float16", max_iter=5, random_state=0),
+    SparseKernelClassifierCV(3, gammas=[0.5], Cs=[10.0], max_iter=6, random_state=0),
+    SparseOneClass(4, max_iter=6, random_state=0),
+    KernelMetric("rbf", metric=1, n_components=4, random_state=0),
+    SparseKernelPCA(5),
+    SparseKernelPCA("bound", fit_inverse_transform=True, gamma=0.01),
+    GreedyNystroem(n_components=5),
+    GreedyNystroem(n_components=5, selection="supervised"),
+    SparseKernelCCA(2, n_basis=5),
+    SparseLargeMarginClassifier(4, multi_class="shared", max_iter=5, random_state=0),
+    SparseLargeMarginClassifier(3, n_init=2, max_iter=4, random_state=0),
+    ReducedSetClassifier(3, max_iter=3, **NARROW),
+    ReducedSetClassifier(2, multi_class="shared", coefficients="margin", **NARROW),
+    RelevanceVectorClassifier(4, **NARROW),
+    RelevanceVectorRegressor(),
+    ConvexNetworkClassifier(alpha=10.0),
+    ConvexNetworkClassifier(selection="random", n_components=5, n_draws=2, random_state=0),
+]
+# Where classes or starts are fitted one after another, the last step is not the best one of all.
+LAST_IS_BEST = {"SparseKernelClassifierCV", "SparseKernelPCA", "GreedyNystroem", "SparseOneClass"}
+
+
+def answer(model):
+    """What a model says of the rows."""
+    name = next(n for n in ("decision_function", "predict", "transform") if hasattr(model, n))
+    return getattr(model, name)(X)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", WATCHED, ids=lambda estimator: str(estimator)[:60])
+def test_every_iterative_fit_is_watched(estimator):
+    plain = clone(estimator).fit(X, y)
+    steps = Steps()
+    watched = clone(estimator).set_callbacks(steps).fit(X, y)
+    assert_array_equal(answer(watched), answer(plain))
+    begun = steps.calls.count("begin step")
+    assert begun == steps.calls.count("end step")
+    assert steps.calls[0] == "setup" and steps.calls[-1] == "teardown"
+    assert steps.most is None or begun <= steps.most
+    assert len(steps.models) > 1
+    for model in (steps.models[0], steps.models[-1]):
+        assert np.isfinite(answer(model)).all()
+    if type(estimator).__name__ in LAST_IS_BEST and steps.most is not None:
+        assert_allclose(answer(steps.models[-1]), answer(plain), atol=1e-10)
+
+    stopped = clone(estimator).set_callbacks(Steps(last=2)).fit(X, y)
+    assert np.isfinite(answer(stopped)).all()
+    reasons = getattr(stopped, "stop_reasons_", [getattr(stopped, "stop_reason_", None)])
+    if not isinstance(estimator, KernelMetric):
+        assert set(reasons) == {"callback"}
+
+
+def test_a_metric_that_is_learned_is_watched_and_stopped():
+    for estimator in (
+        KernelMetric("rbf", metric="diagonal", n_components=4, random_state=0),
+        SparseKernelClassifier(3, metric="full", max_iter=4, random_state=0),
+    ):
+        steps = Steps()
+        estimator.set_callbacks(steps).fit(X, y)
+        assert len(steps.models) > 30  # of the first round and the later ones
+        assert np.isfinite(answer(steps.models[0])).all()
+        estimator.set_callbacks(Steps(last=2)).fit(X, y)
+        assert np.isfinite(answer(estimator)).all()
+
+
+def test_the_monitor_of_scikit_learn_logs_the_scores_of_the_stages():
+    monitor = pytest.importorskip("sklearn.callback").ScoringMonitor(scoring="accuracy")
+    model = KernelMatchingPursuitClassifier(8, multi_class="ovr").set_callbacks(monitor).fit(X, y)
+    log = monitor.get_logs().data
+    assert log[0]["task_name"] == "fit"
+    assert log[0]["accuracy"] == model.score(X, y)
+    scores = [row["accuracy"] for row in log[1:]]
+    assert_allclose(scores, [np.mean(labels == y) for labels in model.staged_predict(X)])
 
 
 def test_the_hooks_are_called_in_their_order():

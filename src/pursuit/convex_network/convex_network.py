@@ -50,6 +50,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -61,6 +62,7 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
 from pursuit.base.arrays import following
+from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor
 from pursuit.convex_network.basis_selection import (
@@ -78,14 +80,14 @@ from pursuit.kernels import Precomputed, check_square, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import cholesky
 from pursuit.losses import Loss, SmoothHinge, resolve_loss
-from pursuit.optimize.coordinate_descent import Problem, Solution, solve
+from pursuit.optimize.coordinate_descent import Point, Problem, Solution, solve
 
 __all__ = ["ConvexNetworkClassifier"]
 
 # An eigenvalue of A above minus this share of its largest entry is zero.
 INDEFINITE = 1e-8
 # Reasons for stopping, the one that matters most first.
-REASONS = ("diverged", "max_iter", "rounding", "tol")
+REASONS = ("interrupt", "callback", "diverged", "max_iter", "rounding", "tol")
 
 
 class Network(NamedTuple):
@@ -155,7 +157,9 @@ class NetworkFit:
 
 
 @constructor
-class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParameters):
+class ConvexNetworkClassifier(
+    ClassifierMixin, CallbackSupport, ExpansionClassifier, KernelParameters
+):
     """Combination of kernel functions, or others, that minimises a convex loss and a penalty.
 
     Parameters
@@ -233,7 +237,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
         The relative projected gradient, the largest of any output.
     n_iter_ : int
         Sweeps and joint steps, the most of any output.
-    stop_reason_ : {"tol", "rounding", "max_iter", "diverged"}
+    stop_reason_ : {"tol", "rounding", "max_iter", "diverged", "callback", "interrupt"}
         Why the fit ended; ``"tol"`` where it did so for all outputs. ``"rounding"``: the objective
         cannot be lowered in floating point numbers.
     temperature_ : float
@@ -337,7 +341,9 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
             If a parameter or the data are invalid; the message names the parameter or row.
         """
         network = self._network(X, y, sample_weight)
-        self._store(network, self._chosen_fit(network))
+        with self._watching(X, y, sample_weight) as watcher:
+            self._store(network, self._chosen_fit(network, watcher))
+            self._warn_unfinished()
         return self
 
     def path(self, X: Any, y: Any, alphas: Any, sample_weight: Any = None) -> list[Self]:
@@ -379,6 +385,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
         network = self._network(X, y, sample_weight)
         fit = self._chosen_fit(network)
         self._store(network, fit)
+        self._warn_unfinished()
         models: dict[int, Self] = {}
         for place in sorted(range(len(values)), key=lambda place: -values[place]):
             model = clone(self).set_params(alpha=values[place])
@@ -387,6 +394,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
                     setattr(model, name, getattr(self, name))
             fit = model._solved(network, fit.basis, [s.beta for s in fit.solutions])
             model._store(network, fit)
+            model._warn_unfinished()
             models[place] = model
         return [models[place] for place in range(len(values))]
 
@@ -440,11 +448,12 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
         np.add.at(masses[1], copies, used.weights[:, None] * (used.Y < 0))
         return Network(used, rows, dictionary, masses_of_functions(masses, rows[first], dictionary))
 
-    def _chosen_fit(self, network: Network) -> NetworkFit:
+    def _chosen_fit(self, network: Network, watcher: Watcher | None = None) -> NetworkFit:
         """Steps 2 and 3."""
         n_functions = len(network.dictionary)
         if self.n_components is None:
-            return self._solved(network, self._basis(network, np.arange(n_functions)))
+            basis = self._basis(network, np.arange(n_functions))
+            return self._solved(network, basis, watcher=watcher)
         q = n_chosen(self.n_components, n_functions)
         if not isinstance(self.n_components, float | np.floating) and q < self.n_components:
             warn(
@@ -453,8 +462,12 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
             )
         if self.selection == "random":
             rng = check_random_state(self.random_state)
-            draws = random_draws(rng, n_functions, q, self.n_draws)
-            fits = (self._solved(network, self._basis(network, chosen)) for chosen in draws)
+            fits: list[NetworkFit] = []
+            for chosen in random_draws(rng, n_functions, q, self.n_draws):
+                basis = self._basis(network, chosen)
+                fits.append(self._solved(network, basis, watcher=watcher))
+                if watcher is not None and watcher.reason:
+                    break
             return min(fits, key=lambda fit: fit.objective)
         chosen = chosen_functions(
             self.selection or "gram_schmidt",
@@ -464,7 +477,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
             self.loss_,
             float(self.alpha),
         )
-        return self._solved(network, self._basis(network, chosen))
+        return self._solved(network, self._basis(network, chosen), watcher=watcher)
 
     def _basis(self, network: Network, chosen: Array) -> Basis:
         """Values and penalty of some functions."""
@@ -482,9 +495,14 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
         return np.asarray(A[np.ix_(chosen, chosen)])
 
     def _solved(
-        self, network: Network, basis: Basis, starts: Sequence[Array | None] | None = None
+        self,
+        network: Network,
+        basis: Basis,
+        starts: Sequence[Array | None] | None = None,
+        watcher: Watcher | None = None,
     ) -> NetworkFit:
         """Step 3: the solution of each output."""
+        look = None if watcher is None else _Look(watcher, network, basis)
         samples, signs = network.samples, network.signs[basis.chosen]
         lower, upper = self._boxes(network)
         rate = None if isinstance(self.step, str) else float(self.step)
@@ -503,8 +521,9 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
                 lower[basis.chosen, t],
                 upper[basis.chosen, t],
             )
-            start = None if starts is None else starts[t]
-            return solve(problem, start, rate=rate, max_iter=self.max_iter, tol=float(self.tol))
+            start, tol = None if starts is None else starts[t], float(self.tol)
+            watch = None if look is None else partial(look, t)
+            return solve(problem, start, rate=rate, max_iter=self.max_iter, tol=tol, watch=watch)
 
         return NetworkFit(basis, blocks.in_parallel(solution, range(samples.Y.shape[1])))
 
@@ -542,7 +561,7 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
         self._store_progress(fit)
 
     def _store_progress(self, fit: NetworkFit) -> None:
-        """What the solver reports, and a warning where it ended early."""
+        """What the solver reports."""
         paths = [solution.objectives for solution in fit.solutions]
         self.n_iter_ = max(solution.n_iter for solution in fit.solutions)
         self.objective_path_ = np.sum(
@@ -552,17 +571,38 @@ class ConvexNetworkClassifier(ClassifierMixin, ExpansionClassifier, KernelParame
         self.kkt_residual_ = max(solution.residual for solution in fit.solutions)
         reasons = [solution.reason for solution in fit.solutions]
         self.stop_reason_ = next(reason for reason in REASONS if reason in reasons)
-        if self.stop_reason_ != "tol":
-            why = {
-                "max_iter": f"max_iter={self.max_iter} sweeps and joint steps ended before it; ",
-                "diverged": f"step={self.step} is too long; ",
-                "rounding": "the objective cannot be lowered in floating point numbers; ",
-            }
+
+    def _warn_unfinished(self) -> None:
+        """Say that the solver ended early, where nobody asked it to."""
+        why = {
+            "max_iter": f"max_iter={self.max_iter} sweeps and joint steps ended before it; ",
+            "diverged": f"step={self.step} is too long; ",
+            "rounding": "the objective cannot be lowered in floating point numbers; ",
+        }
+        if self.stop_reason_ in why:
             warn(
                 f"{why[self.stop_reason_]}the relative projected gradient is "
                 f"{self.kkt_residual_:.1e}, tol={self.tol:g}",
                 ConvergenceWarning,
             )
+
+
+class _Look:
+    """Tells of the steps of all outputs; there is a model once each of them has taken one."""
+
+    def __init__(self, watcher: Watcher, network: Network, basis: Basis) -> None:
+        self.watcher, self.network, self.basis = watcher, network, basis
+        self.found: dict[int, Solution] = {}
+
+    def __call__(self, t: int, point: Point) -> str | None:
+        """Tell of a step of output `t`."""
+        path = np.array([point.objective] * 2)
+        self.found[t] = Solution(point.beta.copy(), point.outputs, path, np.inf, 1, "max_iter")
+        found = dict(self.found)
+        if len(found) < self.network.samples.Y.shape[1]:
+            return self.watcher(None)
+        fit = NetworkFit(self.basis, [found[t] for t in sorted(found)])
+        return self.watcher(lambda model: model._store(self.network, fit))
 
 
 def masses_of_functions(masses: Array, rows: Array, dictionary: Dictionary) -> Array:

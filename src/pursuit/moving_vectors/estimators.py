@@ -10,12 +10,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring
 from sklearn.utils import check_array, check_random_state
 
 from pursuit._typing import Array, Watch
@@ -37,7 +36,6 @@ from pursuit.greedy.starts import (
     STARTS,
     chosen_rows,
     cluster_centres,
-    dense_rows,
     random_rows,
 )
 from pursuit.kernels import Kernel, is_precomputed
@@ -45,6 +43,7 @@ from pursuit.linalg import blocks
 from pursuit.linalg.rounding import PRECISIONS
 from pursuit.losses import Loss, resolve_loss
 from pursuit.moving_vectors.docstrings import ENTRIES
+from pursuit.moving_vectors.early_stopping import Ends, HeldOutWatch
 from pursuit.moving_vectors.few_bytes import (
     best_size,
     bytes_of,
@@ -55,7 +54,7 @@ from pursuit.moving_vectors.leave_one_out import outputs_without
 from pursuit.moving_vectors.metric import learn_metric, principal_axes
 from pursuit.moving_vectors.projected import mapped
 from pursuit.moving_vectors.refit import RefitsCoefficients
-from pursuit.moving_vectors.setting import Setting, setting_of
+from pursuit.moving_vectors.setting import Setting, in_features, setting_of
 from pursuit.optimize.kernel_blocks import Place, Table
 from pursuit.optimize.moving import (
     Plan,
@@ -79,8 +78,6 @@ __all__ = ["MovingVectors", "SparseKernelClassifier", "SparseKernelRegressor", "
 METRICS = ("diagonal", "full")
 # Rounds of a learned metric: from none, and from the one that a fit nearby has learned.
 METRIC_ROUNDS, MORE_ROUNDS = 3, 1
-# Held-out rows are looked at after every so many iterations.
-LOOK_EVERY = 5
 # Rows on which the temperature is fitted.
 TEMPERATURE_ROWS = 2000
 # Rows over which slopes are averaged.
@@ -155,7 +152,7 @@ class MovingVectors(CallbackSupport, KernelParameters, RefitsCoefficients):
         if not self._continues():
             self._check_budget(samples)
         fitted, held_out = self._hold_out(samples, rng)
-        ends = _Ends(samples, used, held_out, loss)
+        ends = Ends(samples, used, held_out, loss)
         report = None if watcher is None else partial(self._report, watcher, ends)
         setting = self._setting(kernel, fitted, loss, rng, report)
         problem = self._problem(fitted, loss, setting)
@@ -171,9 +168,7 @@ class MovingVectors(CallbackSupport, KernelParameters, RefitsCoefficients):
             best = best._replace(reason=watcher.reason)
         self._end(best, setting, whole, ends)
 
-    def _end(
-        self, descent: Descent, setting: Setting, problem: Problem | None, ends: _Ends
-    ) -> None:
+    def _end(self, descent: Descent, setting: Setting, problem: Problem | None, ends: Ends) -> None:
         """Set the fitted attributes, of vectors that are rounded where that is asked for."""
         samples, used, held_out, loss = ends
         step, problem = descent.best, problem or self._problem(samples, loss, setting)
@@ -194,7 +189,7 @@ class MovingVectors(CallbackSupport, KernelParameters, RefitsCoefficients):
     def _report(
         self,
         watcher: Watcher,
-        ends: _Ends,
+        ends: Ends,
         setting: Setting,
         problem: Problem | None,
         step: Step,
@@ -373,7 +368,7 @@ class MovingVectors(CallbackSupport, KernelParameters, RefitsCoefficients):
         """The vectors that the user gives, as an array or in a fitted model."""
         n, d = int(self.n_components), samples.X.shape[1]
         if hasattr(self.init, "support_vectors_"):
-            Z = _in_features(self.init, centre)[:n]
+            Z = in_features(self.init, centre)[:n]
             missing = min(n, samples.X.shape[0]) - len(Z)
             return np.vstack([Z, random_rows(samples, missing, rng)]) if missing > 0 else Z
         Z = check_array(self.init, dtype=np.float64, input_name="init")
@@ -396,7 +391,7 @@ class MovingVectors(CallbackSupport, KernelParameters, RefitsCoefficients):
         rng, told = means
         one = self._learns_gamma(setting.own or setting.kernel) and setting.own is None
         free = Free(one, setting.A is not None, self.C)
-        watch = None if held_out is None else _Watch(self, setting, held_out)
+        watch = None if held_out is None else HeldOutWatch(self, setting, held_out)
         plan = Plan(self.max_iter, self.tol, free, rng, watch, told)
         descent = move(problem, Place(setting.kernel, Z, setting.A), plan)
         return descent if watch is None else watch.kept(descent)
@@ -462,44 +457,6 @@ class MovingVectors(CallbackSupport, KernelParameters, RefitsCoefficients):
         """What a regressor keeps of its errors on the rows."""
 
 
-class _Ends(NamedTuple):
-    """What the end of a fit needs beside the descent: all rows, their places, those held out."""
-
-    samples: Samples
-    used: Array
-    held_out: Samples | None
-    loss: Loss
-
-
-class _Watch:
-    """Looks at held-out rows after every few iterations and keeps the best step."""
-
-    def __init__(self, model: MovingVectors, setting: Setting, held_out: Samples) -> None:
-        self.model, self.setting, self.held_out = copy.copy(model), setting, held_out
-        self.score = check_scoring(model, scoring=model.scoring)
-        self.n_calls, self.n_worse, self.highest = 0, 0, -np.inf
-        self.best: Step | None = None
-
-    def __call__(self, step: Step) -> str | None:
-        """Why to stop, if there is a reason."""
-        self.n_calls += 1
-        if self.n_calls % LOOK_EVERY:
-            return None
-        self.model._store_step(step, self.setting)
-        self.model._calibrate(self.held_out, fresh=True)
-        targets = self.model._seen(self.held_out)
-        score = float(self.score(self.model, self.held_out.X, targets))
-        better = score > self.highest
-        if better or self.best is None:
-            self.best, self.highest = step, score
-        self.n_worse = 0 if better else self.n_worse + 1
-        return "early_stopping" if self.n_worse >= self.model.n_iter_no_change else None
-
-    def kept(self, descent: Descent) -> Descent:
-        """The descent with the step that the held-out rows like best."""
-        return descent if self.best is None else descent._replace(best=self.best)
-
-
 def check_metric(name: str, metric: Any) -> None:
     """Raise unless `metric` is None, a form that is learned or a rank."""
     if isinstance(metric, str):
@@ -511,15 +468,6 @@ def check_metric(name: str, metric: Any) -> None:
 def _share(fraction: float, n_rows: int) -> int:
     """Number of rows to hold out: at least one, and never all."""
     return min(max(1, round(fraction * n_rows)), n_rows - 1)
-
-
-def _in_features(model: Any, centre: Array) -> Array:
-    """Vectors of a fitted model in the coordinates of X; with a metric the nearest to a centre."""
-    Z, metric = dense_rows(model.support_vectors_), getattr(model, "metric_", None)
-    d = Z.shape[1] if metric is None else len(metric)
-    if d != len(centre):
-        raise ValueError(f"init: its vectors have {d} features, X has {len(centre)}")
-    return Z if metric is None else centre + (Z - centre @ metric) @ np.linalg.pinv(metric)
 
 
 @with_entries

@@ -15,13 +15,14 @@ import numpy as np
 from pursuit._typing import Array
 from pursuit.expansion.basis_functions import Atoms, AtomSet
 from pursuit.geometry.linear_maps import preimage
+from pursuit.greedy.starts import dense_rows
 from pursuit.kernels import RBF, Kernel, Laplacian
 from pursuit.linalg.rounding import rounded
 from pursuit.moving_vectors.projected import ProjectedAtoms, mapped
 from pursuit.optimize.kernel_blocks import Place
 from pursuit.optimize.moving import varying
 
-__all__ = ["Setting", "composed", "setting_of"]
+__all__ = ["Setting", "composed", "in_features", "setting_of"]
 
 # A factor of a feature that moves stays this far from zero.
 SMALLEST_FACTOR = 1e-100
@@ -136,3 +137,12 @@ def setting_of(kernel: Kernel, X: Any, centre: Array, *, learn_gamma: bool = Fal
         return Setting(kernel, centre, None, None, varying(kernel, X))
     moves = learn_gamma and hasattr(kernel, "gamma")
     return Setting(plain, centre, scale, np.ones(len(scale)) if moves else None, None, kernel)
+
+
+def in_features(model: Any, centre: Array) -> Array:
+    """Vectors of a fitted model in the coordinates of X; with a metric the nearest to a centre."""
+    Z, metric = dense_rows(model.support_vectors_), getattr(model, "metric_", None)
+    d = Z.shape[1] if metric is None else len(metric)
+    if d != len(centre):
+        raise ValueError(f"init: its vectors have {d} features, X has {len(centre)}")
+    return Z if metric is None else centre + (Z - centre @ metric) @ np.linalg.pinv(metric)

@@ -67,7 +67,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit.expansion.design_matrix import DesignMatrix
 from pursuit.linalg import blocks
 from pursuit.losses import Loss
@@ -220,7 +220,7 @@ class Solution(NamedTuple):
     reason : {"tol", "max_iter", "rounding", "diverged"}
         ``"rounding"``: F cannot be lowered in floating point numbers, though the projected gradient
         is above the tolerance. ``"diverged"``: the constant step was too long; beta is the best
-        point met.
+        point met. Or what a watch said.
     """
 
     beta: Array
@@ -239,6 +239,7 @@ def solve(
     joint: bool = True,
     max_iter: int = 1000,
     tol: float = 1e-6,
+    watch: Watch[Point] | None = None,
 ) -> Solution:
     """Minimise F by the steps at the top of this module.
 
@@ -257,6 +258,9 @@ def solve(
         Most sweeps and joint steps.
     tol : float, default 1e-6
         Bound on the residual.
+    watch : callable, optional
+        Looks at the point after each sweep and each joint step; a text ends the method and says
+        why.
 
     Returns
     -------
@@ -276,7 +280,7 @@ def solve(
     (array([0.5, 1. ]), 'tol')
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return _solve(problem, start, rate, joint, max_iter, tol)
+        return _solve(problem, start, rate, joint, max_iter, tol, watch)
 
 
 def _solve(
@@ -286,13 +290,14 @@ def _solve(
     joint: bool,
     max_iter: int,
     tol: float,
+    watch: Watch[Point] | None,
 ) -> Solution:
     """See `solve`."""
     beta = np.zeros(len(problem.lower)) if start is None else start
     point = problem.at(np.clip(beta, problem.lower, problem.upper))
     driver = _Driver(problem, rate, joint and rate is None)
     best, objectives = point, [point.objective]
-    reason = "max_iter"
+    reason, said = "max_iter", None
     for n_iter in range(max_iter + 1):
         gradient = problem.gradient(point)
         projected = problem.projected(point.beta, gradient)
@@ -300,12 +305,16 @@ def _solve(
         if residual <= tol or n_iter == max_iter or driver.idle >= MOST_IDLE:
             reason = "tol" if residual <= tol else "max_iter" if n_iter == max_iter else "rounding"
             break
+        if said:
+            reason = said
+            break
         point = driver.advance(point, gradient, projected)
         objectives.append(point.objective)
         if not np.isfinite(point.objective):
             reason = "diverged"
             break
         best = point if point.objective <= best.objective else best
+        said = watch and watch(best)
     if reason == "diverged" or (rate is not None and reason != "tol"):
         point = best
         projected = problem.projected(point.beta, problem.gradient(point))

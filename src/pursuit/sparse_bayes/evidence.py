@@ -108,7 +108,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import expit
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import Samples
 from pursuit.dictionary import training_rows
 from pursuit.kernels import Kernel, kernel_name
@@ -461,6 +461,8 @@ class SparseBayesianModel:
         Weighted products of all kernel functions with the targets, where these are numbers.
     full : bool
         Whether another function would have been added but for `most`.
+    watch : callable or None
+        Looks at the model after each step; a text ends the climb and says why.
     """
 
     candidates: Candidates
@@ -474,6 +476,7 @@ class SparseBayesianModel:
     full: bool = False
     products: tuple[Array, Array] | None = None
     target_products: Array | None = None
+    watch: Watch[SparseBayesianModel] | None = None
     columns: Array = field(init=False)
     evidence: Evidence = field(init=False)
 
@@ -503,6 +506,8 @@ class SparseBayesianModel:
         while len(self.path) <= max_iter:
             if not any(step() for step in steps):
                 return "n_components" if self.full else "tol"
+            if self.watch is not None and (reason := self.watch(self)):
+                return reason
         return "max_iter"
 
     def _accept(
@@ -689,11 +694,12 @@ def maximise_evidence(
     """
     reason = machine.run(max_iter)
     first = machine.likelihood
-    if not isinstance(first, Gaussian) or first.noise <= MUCH_NOISE:
+    stopped = reason not in ("tol", "n_components", "max_iter")
+    if stopped or not isinstance(first, Gaussian) or first.noise <= MUCH_NOISE:
         return machine, reason
     few = min(machine.most, 2 * machine.n_vectors + 10)
     low = Gaussian(first.targets, first.weights, LITTLE_NOISE)
-    other = SparseBayesianModel(machine.candidates, low, few, machine.tol)
+    other = SparseBayesianModel(machine.candidates, low, few, machine.tol, watch=machine.watch)
     other.run(max_iter, noise_last=True)
     other.most = machine.most
     second = other.run(max_iter)

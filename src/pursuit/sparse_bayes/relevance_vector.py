@@ -51,10 +51,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from pursuit._arrays import alike, to_numpy
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import Samples, check_integer, check_real
 from pursuit._warnings import warn
 from pursuit.base.arrays import following, through_host
+from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.estimators import ExpansionClassifier, ExpansionEstimator, ExpansionRegressor
 from pursuit.base.parameters import constructor, positional
 from pursuit.expansion.expansion import KernelExpansion
@@ -74,7 +75,7 @@ __all__ = ["RelevanceVectorClassifier", "RelevanceVectorRegressor"]
 # A variance below this share of the mean square is rounding; one below the other is none.
 ROUNDING, NONE = 1e-20, 1e-200
 # Reasons for stopping, the one that matters most first.
-REASONS = ("max_iter", "n_components", "tol")
+REASONS = ("interrupt", "callback", "max_iter", "n_components", "tol")
 # Functions of a usual model, to tell how many threads pay.
 USUAL_SIZE = 20
 
@@ -129,7 +130,7 @@ def solution(machine: SparseBayesianModel, units: TargetScaling) -> Solution:
     return Solution(picks, coefficients, alpha, root)
 
 
-class _RelevanceVectorModel(ExpansionEstimator):
+class _RelevanceVectorModel(CallbackSupport, ExpansionEstimator):
     """What the classifier and the regressor share: one machine an output, and its attributes."""
 
     kernel: Any
@@ -160,25 +161,58 @@ class _RelevanceVectorModel(ExpansionEstimator):
         return Candidates(kernel, samples, self.fit_intercept)
 
     def _run(
-        self, candidates: Candidates, likelihoods: list[Any], units: list[TargetScaling]
+        self,
+        candidates: Candidates,
+        likelihoods: list[Any],
+        units: list[TargetScaling],
+        watcher: Watcher | None,
     ) -> list[SparseBayesianModel]:
         """Fit one machine an output and set the attributes of the model."""
         n_rows = len(candidates)
         caps = self._caps(len(likelihoods), n_rows)
+        machines = [
+            SparseBayesianModel(candidates, likelihood, cap, self.tol)
+            for likelihood, cap in zip(likelihoods, caps, strict=True)
+        ]
+        reasons = ["max_iter"] * len(machines)
         with blocks.blas_threads(float(USUAL_SIZE * n_rows**2)):
-            climbs = [
-                maximise_evidence(
-                    SparseBayesianModel(candidates, likelihood, cap, self.tol), self.max_iter
-                )
-                for likelihood, cap in zip(likelihoods, caps, strict=True)
-            ]
-        machines, reasons = zip(*climbs, strict=True)
+            for t, machine in enumerate(machines):
+                if watcher is not None:
+                    machine.watch = self._look(watcher, machines, t, (candidates, units))
+                machines[t], reasons[t] = maximise_evidence(machine, self.max_iter)
+        self._store_machines(machines, reasons, candidates, units)
+        self._warn()
+        return machines
+
+    def _look(
+        self,
+        watcher: Watcher,
+        machines: list[SparseBayesianModel],
+        t: int,
+        setting: tuple[Candidates, list[TargetScaling]],
+    ) -> Watch[SparseBayesianModel]:
+        """What tells of the steps of machine `t`; a second one counts where it is better."""
+
+        def look(machine: SparseBayesianModel) -> str | None:
+            higher = machine.path[-1] > machines[t].path[-1]
+            now = [*machines[:t], machine if higher else machines[t], *machines[t + 1 :]]
+            reasons = ["max_iter"] * len(now)
+            return watcher(lambda model: model._store_machines(now, reasons, *setting))
+
+        return look
+
+    def _store_machines(
+        self,
+        machines: list[SparseBayesianModel],
+        reasons: list[str],
+        candidates: Candidates,
+        units: list[TargetScaling],
+    ) -> None:
+        """Set the fitted attributes."""
         self._store_solutions(candidates, list(map(solution, machines, units)))
         self.log_marginal_likelihood_path_ = _joined([machine.path for machine in machines])
         self.n_iter_ = len(self.log_marginal_likelihood_path_) - 1
         self.stop_reason_ = next(r for r in REASONS if r in reasons)
-        self._warn()
-        return list(machines)
 
     def _store_solutions(self, candidates: Candidates, solutions: list[Solution]) -> None:
         """Set the attributes of the expansion in the functions of all outputs."""
@@ -273,7 +307,7 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, Expansio
         Log marginal likelihood at the start and after each step, summed over the outputs.
     n_iter_ : int
         Number of steps, of all outputs together.
-    stop_reason_ : {"tol", "n_components", "max_iter"}
+    stop_reason_ : {"tol", "n_components", "max_iter", "callback", "interrupt"}
         ``"n_components"``: another function would have been added but for the budget.
     kernel_ : Kernel
         The kernel with its numbers resolved.
@@ -344,7 +378,8 @@ class RelevanceVectorClassifier(ClassifierMixin, _RelevanceVectorModel, Expansio
         candidates = self._candidates(samples)
         targets = samples.Y[candidates.places].T
         likelihoods = [Bernoulli(t, candidates.weights) for t in targets]
-        self._run(candidates, likelihoods, [TargetScaling()] * len(targets))
+        with self._watching(X, y, sample_weight) as watcher:
+            self._run(candidates, likelihoods, [TargetScaling()] * len(targets), watcher)
         return self
 
     def _scaled_values(self, X: Any) -> tuple[Array, float]:
@@ -417,7 +452,7 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
         Log marginal likelihood at the start and after each step, summed over the outputs.
     n_iter_ : int
         Number of steps, of all outputs together.
-    stop_reason_ : {"tol", "n_components", "max_iter"}
+    stop_reason_ : {"tol", "n_components", "max_iter", "callback", "interrupt"}
         ``"n_components"``: another function would have been added but for the budget.
     kernel_ : Kernel
         The kernel with its numbers resolved.
@@ -494,19 +529,30 @@ class RelevanceVectorRegressor(RegressorMixin, _RelevanceVectorModel, ExpansionR
             Gaussian((t - unit.centre) / unit.scale, weights, noise=1.0)
             for t, unit in zip(targets, units, strict=True)
         ]
-        machines = self._run(candidates, likelihoods, units)
-        scales = np.array([unit.scale for unit in units])
-        self.log_marginal_likelihood_path_ -= weights.sum() * np.log(scales).sum()
-        noise = np.array([machine.likelihood.noise for machine in machines])
-        variance = noise * scales**2
-        self.noise_variance_ = float(variance[0]) if self._one_dimensional else variance
-        if self.n_components_ and (noise <= LEAST_NOISE).any():
+        with self._watching(X, y, sample_weight) as watcher:
+            machines = self._run(candidates, likelihoods, units, watcher)
+        noise = [machine.likelihood.noise for machine in machines]
+        if self.n_components_ and min(noise) <= LEAST_NOISE:
             warn(
                 "the targets are explained without noise: noise_variance_ is kept at "
                 f"{LEAST_NOISE:g} of their variance",
                 ConvergenceWarning,
             )
         return self
+
+    def _store_machines(
+        self,
+        machines: list[SparseBayesianModel],
+        reasons: list[str],
+        candidates: Candidates,
+        units: list[TargetScaling],
+    ) -> None:
+        """Set the fitted attributes, in the units of the targets."""
+        super()._store_machines(machines, reasons, candidates, units)
+        scales = np.array([unit.scale for unit in units])
+        self.log_marginal_likelihood_path_ -= candidates.weights.sum() * np.log(scales).sum()
+        variance = np.array([machine.likelihood.noise for machine in machines]) * scales**2
+        self.noise_variance_ = float(variance[0]) if self._one_dimensional else variance
 
     @through_host
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:

@@ -43,7 +43,7 @@ Lee and Mangasarian square the hinge and penalise b.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -58,6 +58,7 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real, refuse_not_finite
 from pursuit._warnings import warn
 from pursuit.base.arrays import following
+from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.dictionary import draw_candidates
@@ -143,7 +144,7 @@ class Cost:
 
 
 @constructor
-class _BudgetedClassifier(ExpansionClassifier, KernelParameters, Cost):
+class _BudgetedClassifier(CallbackSupport, ExpansionClassifier, KernelParameters, Cost):
     """Base of classifiers whose outputs share one set of vectors or have one each."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -156,7 +157,13 @@ class _BudgetedClassifier(ExpansionClassifier, KernelParameters, Cost):
         kernel = self._resolved_kernel(part)
         if isinstance(kernel, Precomputed):
             raise ValueError(f"kernel='precomputed': {type(self).__name__} needs the rows")
-        parts = self._parts(kernel, part, budgets, used)
+        with self._watching(X, y, sample_weight) as watcher:
+            parts = self._parts(kernel, part, budgets, used, watcher)
+            self._store_parts(kernel, parts, part)
+        return self
+
+    def _store_parts(self, kernel: Kernel, parts: list[_Part], part: Samples) -> None:
+        """Set the attributes of the expansion on the vectors of all parts."""
         n_outputs = part.Y.shape[1] // len(parts)
         atoms = Atoms(kernel, _stacked([part.vectors for part in parts]))
         coefficients = block_diag(*(part.coefficients.T.reshape(n_outputs, -1) for part in parts))
@@ -164,14 +171,18 @@ class _BudgetedClassifier(ExpansionClassifier, KernelParameters, Cost):
         self._store_expansion(
             KernelExpansion(atoms, coefficients, intercept), getattr(self, "_rows", None)
         )
-        self._fit_temperature(samples)
-        return self
+        self._fit_temperature(part)
 
     def _check_parameters(self) -> None:
         check_real("C", self.C, above=True)
 
     def _parts(
-        self, kernel: Kernel, samples: Samples, budgets: list[int], rows: Array
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        budgets: list[int],
+        rows: Array,
+        watcher: Watcher | None,
     ) -> list[_Part]:
         """One part for each budget."""
         raise NotImplementedError
@@ -211,6 +222,13 @@ def _constant(samples: Samples, Y: Array, C: float) -> _Part:
     """The best constants, of outputs without any vector."""
     heavier = np.sign(samples.weights @ Y)
     return _Part(np.zeros((0, samples.X.shape[1])), np.zeros((0, Y.shape[1])), heavier)
+
+
+def _nothing(signed: Array, samples: Samples) -> Reduction:
+    """Machines of which no vector has been found yet."""
+    T = signed.shape[1]
+    Z, beta = np.zeros((0, samples.X.shape[1])), np.zeros((0, T))
+    return Reduction(Z, beta, 1.0, np.ones(T), "n_components", 0, float((signed**2).sum()))
 
 
 @constructor
@@ -269,7 +287,8 @@ class ReducedSetClassifier(ClassifierMixin, _BudgetedClassifier):
         That of each output's machine.
     stop_reasons_ : list of str
         Why no more vectors were taken, one a set: ``"exact"``: no more than the budget are
-        distinct; ``"tol"``; ``"span"``: fewer span all; ``"n_components"``.
+        distinct; ``"tol"``; ``"span"``: fewer span all; ``"n_components"``; ``"callback"``;
+        ``"interrupt"``.
     temperature_ : float
         Temperature behind ``predict_proba``.
     kernel_ : Kernel
@@ -339,24 +358,55 @@ class ReducedSetClassifier(ClassifierMixin, _BudgetedClassifier):
         check_integer("max_iter", self.max_iter, 0)
 
     def _parts(
-        self, kernel: Kernel, samples: Samples, budgets: list[int], rows: Array
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        budgets: list[int],
+        rows: Array,
+        watcher: Watcher | None,
     ) -> list[_Part]:
         check_reducible(kernel)
         signed, intercept = support_vectors(kernel, samples, self.C)
         self.n_support_vectors_ = int(signed.any(axis=1).sum())
-        found, parts = [], []
-        for budget, outputs in zip(budgets, _columns(len(budgets), len(intercept)), strict=True):
+        columns = _columns(len(budgets), len(intercept))
+        found: list[Reduction] = []
+
+        def parts(reductions: list[Reduction]) -> list[_Part]:
+            return [
+                self._part(kernel, reduced, samples, outputs, intercept)
+                for reduced, outputs in zip(reductions, columns, strict=True)
+            ]
+
+        def look(find: Callable[[], Reduction]) -> str | None:
+            def store(model: ReducedSetClassifier) -> None:
+                later = [_nothing(signed[:, outputs], samples) for outputs in columns]
+                reductions = [*found, find(), *later[len(found) + 1 :]]
+                model._store_parts(kernel, parts(reductions), samples)
+                model._report(reductions)
+
+            return None if watcher is None else watcher(store)
+
+        for budget, outputs in zip(budgets, columns, strict=True):
             reduced = reduce_expansion(
-                kernel, samples.X, signed[:, outputs], budget, tol=self.tol, max_iter=self.max_iter
+                kernel,
+                samples.X,
+                signed[:, outputs],
+                budget,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                watch=None if watcher is None else look,
             )
             found.append(reduced)
-            part = _Part(reduced.vectors, reduced.coefficients, intercept[outputs])
-            if self.coefficients == "margin":
-                Y = samples.Y[:, outputs]
-                part = _with_margin(kernel, reduced.vectors, samples, Y, self.C)
-            parts.append(part)
         self._report(found)
-        return parts
+        return parts(found)
+
+    def _part(
+        self, kernel: Kernel, reduced: Reduction, samples: Samples, outputs: slice, b: Array
+    ) -> _Part:
+        """The reduced machines of some outputs, with their coefficients."""
+        if self.coefficients == "margin":
+            return _with_margin(kernel, reduced.vectors, samples, samples.Y[:, outputs], self.C)
+        return _Part(reduced.vectors, reduced.coefficients, b[outputs])
 
     def _report(self, found: list[Reduction]) -> None:
         """Set the attributes that tell how near the reduced machines are."""
@@ -479,7 +529,12 @@ class ReducedSupportVectorClassifier(ClassifierMixin, _BudgetedClassifier):
         check_choice("regularizer", self.regularizer, ("coefficients", "margin"))
 
     def _parts(
-        self, kernel: Kernel, samples: Samples, budgets: list[int], rows: Array
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        budgets: list[int],
+        rows: Array,
+        watcher: Watcher | None,
     ) -> list[_Part]:
         rng = check_random_state(self.random_state)
         distinct = equal_rows(samples.X)[0]

@@ -50,6 +50,8 @@ rows by what they gain beside the vectors so far, not by the residual alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +59,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.utils.extmath import row_norms
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import fits_single
 from pursuit.geometry.linear_maps import image, preimage
 from pursuit.geometry.unique_rows import equal_rows
@@ -105,7 +107,7 @@ class Reduction(NamedTuple):
         |Psi_t - reduced| / |Psi_t|.
     stop_reason : str
         ``"exact"``: no more than n distinct vectors; ``"tol"``: fewer than n reach the tolerance;
-        ``"span"``: fewer than n leave no more; ``"n_components"``.
+        ``"span"``: fewer than n leave no more; ``"n_components"``; or what a watch said.
     n_iter : int
         Steps of the joint search.
     squared_norm : float
@@ -189,6 +191,7 @@ def reduce_expansion(
     tol: float = 1e-3,
     max_iter: int = 100,
     equal: bool = False,
+    watch: Watch[Callable[[], Reduction]] | None = None,
 ) -> Reduction:
     """Approximate functions sum_i A[i, t] K(x_i, .) by ones on `n_vectors` vectors.
 
@@ -209,6 +212,9 @@ def reduce_expansion(
         search ends where that many steps like the last one would gain less than 1 %.
     equal : bool, default False
         Whether each function counts by its relative error, whatever its norm.
+    watch : callable, optional
+        Called after each vector and each step of the joint search with a function that gives what
+        has been found so far; a text ends the search and says why.
 
     Returns
     -------
@@ -241,18 +247,22 @@ def reduce_expansion(
     units = np.sqrt(np.where(squared_norms > 0, squared_norms, 1.0)) if equal else 1.0
     A, squared_norms = A / units, squared_norms / units**2
     plain, scale = kernel.split()
-    start = _Start(plain, image(X, scale), A, values / units, n_vectors)
-    found, stop_reason = _smallest(start, n_vectors, tol, max_iter)
     known = np.where(squared_norms > 0, squared_norms, 1.0)
-    return Reduction(
-        preimage(found.vectors, scale),
-        units * found.coefficients,
-        found.error,
-        np.sqrt(found.errors / known),
-        stop_reason,
-        found.n_iter,
-        squared_norm,
-    )
+
+    def reduction(found: _Set, stop_reason: str = "n_components") -> Reduction:
+        return Reduction(
+            preimage(found.vectors, scale),
+            units * found.coefficients,
+            found.error,
+            np.sqrt(found.errors / known),
+            stop_reason,
+            found.n_iter,
+            squared_norm,
+        )
+
+    look = None if watch is None else lambda find: watch(lambda: reduction(find()))
+    start = _Start(plain, image(X, scale), A, values / units, n_vectors, look)
+    return reduction(*_smallest(start, n_vectors, tol, max_iter))
 
 
 class _Set(NamedTuple):
@@ -275,10 +285,12 @@ def _smallest(start: _Start, n_vectors: int, tol: float, max_iter: int) -> tuple
             continue
         found = start.moved(max_iter)
         best = found if best is None or found.error < best.error else best
-        if final or best.error <= tol:
+        if final or start.stopped or best.error <= tol:
             break
     assert best is not None
-    if len(best.vectors) < n_vectors:
+    if start.stopped:
+        reason = start.stopped
+    elif len(best.vectors) < n_vectors:
         reason = "tol" if NOTHING < best.error**2 <= tol**2 else "span"
     return best, reason
 
@@ -335,12 +347,19 @@ def squared_errors(
 
 
 def _move_together(
-    kernel: Kernel, Z: Array, X: Any, A: Array, squared_norms: Array, max_iter: int
+    kernel: Kernel,
+    Z: Array,
+    X: Any,
+    A: Array,
+    squared_norms: Array,
+    max_iter: int,
+    watch: Callable[[Array, int], str | None],
 ) -> tuple[Array, int]:
     """Maximise J over all vectors at once; the vectors, and the number of steps.
 
     The objective is the squared error in units of that at the start, the variables are measured
-    in the width of the kernel or the spread of the vectors.
+    in the width of the kernel or the spread of the vectors. `watch` looks at the vectors and the
+    number of steps so far.
     """
     if not (max_iter and len(Z)):
         return Z, 0
@@ -354,12 +373,19 @@ def _move_together(
             J, gradient = 0.0, np.zeros(Z.shape)
         return (total - 2.0 * J) / left, (-2.0 * unit / left) * gradient.ravel()
 
+    steps = count(1)
+
+    def look(intermediate_result: Any) -> None:
+        if watch(unit * intermediate_result.x.reshape(Z.shape), next(steps)):
+            raise StopIteration
+
     with np.errstate(over="ignore", invalid="ignore"):
         found = minimize(
             objective,
             Z.ravel() / unit,
             jac=True,
             method="L-BFGS-B",
+            callback=look,
             options={"maxiter": max_iter, "ftol": LITTLE_LEFT / max_iter, "gtol": 1e-8},
         )
     better = np.isfinite(found.x).all() and found.fun <= 1.0
@@ -377,8 +403,17 @@ def _length(kernel: Kernel, Z: Array) -> float:
 class _Start:
     """Vectors one at a time, and what they leave of the functions."""
 
-    def __init__(self, kernel: Kernel, X: Any, A: Array, values: Array, n_vectors: int) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        A: Array,
+        values: Array,
+        n_vectors: int,
+        watch: Watch[Callable[[], _Set]] | None = None,
+    ) -> None:
         self.kernel, self.X, self.A, self.values = kernel, X, A, values
+        self.watch, self.stopped = watch, ""
         self.squared_norms = np.maximum((A * values).sum(axis=0), 0.0)
         self.total = float(self.squared_norms.sum())
         self.diagonal = kernel.diagonal(X)
@@ -409,9 +444,26 @@ class _Start:
     def moved(self, max_iter: int) -> _Set:
         """The set that the joint search finds from here."""
         problem = (self.X, self.A, self.squared_norms)
-        Z, n_iter = _move_together(self.kernel, self.vectors.copy(), *problem, max_iter)
-        beta, errors = _projection(self.kernel, Z, *problem)
+        n_left = 0 if self.stopped else max_iter
+        Z, n_iter = _move_together(
+            self.kernel,
+            self.vectors.copy(),
+            *problem,
+            n_left,
+            lambda Z, n: self._look(lambda: self._on(Z, n)),
+        )
+        return self._on(Z, n_iter)
+
+    def _on(self, Z: Array, n_iter: int) -> _Set:
+        """The best coefficients on given vectors."""
+        beta, errors = _projection(self.kernel, Z, self.X, self.A, self.squared_norms)
         return _Set(Z, beta, float(np.sqrt(errors.sum() / self.total)), errors, n_iter)
+
+    def _look(self, find: Callable[[], _Set]) -> str:
+        """Why the search shall end, if there is a reason."""
+        if self.watch is not None and not self.stopped:
+            self.stopped = self.watch(find) or ""
+        return self.stopped
 
     def grow(self, n_vectors: int, tol: float) -> str:
         """Add vectors; return why it ended."""
@@ -426,6 +478,8 @@ class _Start:
             if not gains.max() > NOTHING * total:
                 return "span"
             self._add(self._best(gains))
+            if reason := self._look(lambda: self._on(self.vectors.copy(), 0)):
+                return reason
         return "n_components"
 
     def _best(self, gains: Array) -> _Addition:

@@ -52,10 +52,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 
-from pursuit._typing import Array
+from pursuit._typing import Array, Watch
 from pursuit._validation import Samples, check_choice, check_integer, check_real
 from pursuit._warnings import warn
 from pursuit.base.arrays import following
+from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.basis_functions import Atoms
@@ -73,7 +74,14 @@ __all__ = ["SparseLargeMarginClassifier", "sparse_large_margin"]
 
 
 def sparse_large_margin(
-    kernel: Kernel, Z: Array, samples: Samples, C: float, *, max_iter: int = 200, tol: float = 1e-4
+    kernel: Kernel,
+    Z: Array,
+    samples: Samples,
+    C: float,
+    *,
+    max_iter: int = 200,
+    tol: float = 1e-4,
+    watch: Watch[Step] | None = None,
 ) -> Descent:
     """Steps 2 to 4 from one start, on valid arrays.
 
@@ -91,6 +99,8 @@ def sparse_large_margin(
         Iterations at most.
     tol : float, default 1e-4
         The iteration ends where W falls by no more than this share an iteration, over 5 of them.
+    watch : callable, optional
+        Looks at each step; a text ends the iteration and says why.
 
     Returns
     -------
@@ -101,13 +111,19 @@ def sparse_large_margin(
     table = Table(samples.X, centre, np.float64)
     problem = Problem(table, samples.Y, C * samples.weights, Hinge())  # eq. 5
     unit, place = spread(table, samples.weights), Place(kernel, Z - centre)
-    descent = descend(problem, place, unit, max_iter=max_iter, tol=tol)
-    best = descent.best
-    return descent._replace(best=best._replace(place=Place(kernel, best.place.Z + centre)))
+
+    def told(step: Step) -> Step:
+        return step._replace(place=Place(kernel, step.place.Z + centre))
+
+    look = None if watch is None else lambda step: watch(told(step))
+    descent = descend(problem, place, unit, max_iter=max_iter, tol=tol, watch=look)
+    return descent._replace(best=told(descent.best))
 
 
 @constructor
-class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelParameters, Cost):
+class SparseLargeMarginClassifier(
+    ClassifierMixin, CallbackSupport, ExpansionClassifier, KernelParameters, Cost
+):
     """Support vector machine with a given number of vectors that are free to move.
 
     Parameters
@@ -172,7 +188,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
         Relative duality gap of the machines on these vectors, the largest.
     n_iter_ : int
         Iterations of L-BFGS, the most of any class.
-    stop_reason_ : {"tol", "max_iter"}
+    stop_reason_ : {"tol", "max_iter", "callback", "interrupt"}
         Why the iteration ended; ``"tol"`` where it did so for all classes.
     temperature_ : float
         Temperature of the softmax (sigmoid for two classes) behind ``predict_proba``, fitted to
@@ -235,9 +251,12 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
         samples = samples.take(np.flatnonzero(samples.weights > 0))
         budgets = self._feasible(self._budgets(samples.Y.shape[1]), samples.X.shape[0])
         kernel = self._resolved_kernel(samples)
-        outputs = _outputs_of_bases(samples.Y, budgets)
         starts = self._starts(kernel, samples, budgets)
-        self._store_descents(kernel, samples, self._descend(kernel, samples, outputs, starts))
+        n_steps = self.max_iter * sum(map(len, starts))
+        with self._watching(X, y, sample_weight, n_steps=n_steps) as watcher:
+            descents = self._descend(kernel, samples, starts, watcher)
+            self._store_descents(kernel, samples, descents)
+            self._warn_unfinished()
         return self
 
     def _check_parameters(self) -> None:
@@ -296,25 +315,44 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
         self,
         kernel: Kernel,
         samples: Samples,
-        outputs: list[Array],
         starts: list[list[Array]],
+        watcher: Watcher | None,
     ) -> list[Descent]:
         """Steps 2 to 4 from every start; the best for each basis."""
+        outputs = _outputs_of_bases(samples.Y, len(starts))
         tasks = [(basis, Z) for basis, several in enumerate(starts) for Z in several]
+        # What each start has come to, of each basis.
+        found: list[dict[int, Descent]] = [{} for _ in starts]
 
-        def moved(task: tuple[int, Array]) -> Descent:
-            basis, Z = task
+        def moved(number: int) -> None:
+            basis, Z = tasks[number]
             own = samples._replace(Y=samples.Y[:, outputs[basis]])
-            return sparse_large_margin(kernel, Z, own, self.C, max_iter=self.max_iter, tol=self.tol)
 
-        found = blocks.in_parallel(moved, tasks)
-        return [
-            min(
-                (descent for (b, _), descent in zip(tasks, found, strict=True) if b == basis),
-                key=lambda descent: descent.best.value,
+            def look(step: Step) -> str | None:
+                found[basis][number] = Descent(step, np.array([step.value]), "max_iter")
+                so_far = _lowest(found) if all(found) else None
+
+                def store(model: SparseLargeMarginClassifier) -> None:
+                    model._store_descents(kernel, samples, so_far or [])
+
+                return None if watcher is None else watcher(store if so_far else None)
+
+            stopped = watcher is not None and watcher.reason is not None
+            found[basis][number] = sparse_large_margin(
+                kernel,
+                Z,
+                own,
+                self.C,
+                max_iter=0 if stopped else self.max_iter,
+                tol=self.tol,
+                watch=None if watcher is None else look,
             )
-            for basis in range(len(starts))
-        ]
+
+        blocks.in_parallel(moved, range(len(tasks)))
+        best = _lowest(found)
+        if watcher is not None and watcher.reason:
+            best = [descent._replace(reason=watcher.reason) for descent in best]
+        return best
 
     def _store_descents(self, kernel: Kernel, samples: Samples, descents: list[Descent]) -> None:
         """Set the fitted attributes."""
@@ -331,9 +369,12 @@ class SparseLargeMarginClassifier(ClassifierMixin, ExpansionClassifier, KernelPa
         )
         self.objective_ = sum(step.value for step in steps)
         self.duality_gap_ = max(_gap(step) for step in steps)
-        ended = all(descent.reason == "tol" for descent in descents)
-        self.stop_reason_ = "tol" if ended else "max_iter"
-        if not ended and self.max_iter > 0:
+        others = (descent.reason for descent in descents if descent.reason != "tol")
+        self.stop_reason_ = next(others, "tol")
+
+    def _warn_unfinished(self) -> None:
+        """Say that the objective was still falling."""
+        if self.stop_reason_ == "max_iter" and self.max_iter > 0:
             warn(
                 f"max_iter={self.max_iter} iterations ended before the objective stopped falling "
                 f"by tol={self.tol:g} an iteration",
@@ -348,7 +389,12 @@ def _gap(step: Step) -> float:
     return total / step.value if step.value > 0 else 0.0
 
 
-def _outputs_of_bases(Y: Array, budgets: list[int]) -> list[Array]:
+def _outputs_of_bases(Y: Array, n_bases: int) -> list[Array]:
     """Columns of the labels that each set of vectors serves."""
     columns = np.arange(Y.shape[1])
-    return [columns] if len(budgets) == 1 else list(columns[:, None])
+    return [columns] if n_bases == 1 else list(columns[:, None])
+
+
+def _lowest(found: list[dict[int, Descent]]) -> list[Descent]:
+    """The descent of each basis that has come lowest."""
+    return [min(several.values(), key=lambda descent: descent.best.value) for several in found]
