@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -20,6 +22,9 @@ import pursuit
 from pursuit import kernels
 from pursuit._arrays import alike, namespace_of, to_numpy
 from pursuit.base.arrays import FollowsX
+from pursuit.density import gaussian_mixture
+from pursuit.geometry.nearest import NearestRows
+from pursuit.greedy import make_pursuit
 
 PLACES = [("array_api_strict", "device1"), ("torch", "cpu")]
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
@@ -55,7 +60,7 @@ ESTIMATORS = [
     pursuit.GreedyNystroem(n_components=5, selection="supervised"),
     pursuit.HyperplaneKNeighborsClassifier(4),
     pursuit.ConvexKNeighborsClassifier(3),
-    pursuit.ParzenDensity("loo"),
+    pursuit.ParzenDensity(),
     pursuit.ManifoldParzenDensity(3),
     pursuit.ManifoldParzenDensityCV(3, n_components=1),
 ]
@@ -315,3 +320,78 @@ def test_without_dispatch_device_arrays_are_refused_by_a_model_of_numpy(place):
             model.predict(alike(X, place))
     model.fit(X, y)
     assert isinstance(model.predict(X), np.ndarray)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"fitting": "backfit", "alpha": 0.5},
+        {"fitting": "basic", "fit_intercept": False},
+        {"multi_class": "ovr", "n_components": 15},
+        {"dictionary": [kernels.RBF(1e-3), kernels.Linear()]},
+    ],
+    ids=str,
+)
+def test_a_whole_path_stays_on_the_device(place, monkeypatch, options):
+    X, y = digits(150)
+    X, y = np.vstack([X, X[:5]]), np.append(y, y[:5])  # copies
+    weights = 1.0 + np.arange(155) % 3
+    model = pursuit.KernelMatchingPursuitClassifier(**{"n_components": 20} | options)
+    theirs = clone(model)
+    model.fit(X, y, weights)
+    monkeypatch.setattr(make_pursuit, "gather", None)  # of the l x M matrix on the host
+    theirs.fit(alike(X, place), alike(y, place), alike(weights, place))
+    assert_array_equal(to_numpy(theirs.support_), model.support_)
+    assert_allclose(to_numpy(theirs.train_loss_path_), model.train_loss_path_, rtol=1e-8)
+    assert_allclose(to_numpy(theirs.dual_coef_), model.dual_coef_, rtol=1e-6, atol=1e-8)
+
+
+def test_a_path_on_a_device_ends_where_it_does_on_the_host(place, rng):
+    X = np.repeat(rng.normal(size=(4, 2)), 5, axis=0)
+    for y in (rng.normal(size=20), X[:, 0]):
+        for options in ({}, {"alpha": 1e-6}):
+            model = pursuit.KernelMatchingPursuitRegressor(10, kernel="linear", **options)
+            theirs = clone(model)
+            with pytest.warns(ConvergenceWarning, match="the path ended after"):
+                model.fit(X, y)
+            with pytest.warns(ConvergenceWarning, match="the path ended after"):
+                theirs.fit(alike(X, place), y)
+            assert theirs.stop_reason_ == model.stop_reason_
+            assert theirs.n_iter_ == model.n_iter_
+
+
+def test_a_value_that_is_not_finite_is_named(place):
+    X = np.array([[1.0], [2.0], [1e100]])
+    model = pursuit.KernelMatchingPursuitRegressor(2, kernel="poly", degree=4, gamma=1.0)
+    with pytest.raises(ValueError, match="kernel"), np.errstate(all="ignore"):
+        model.fit(alike(X, place), np.arange(3.0))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_neighbors_are_sought_on_the_device(place, dtype, monkeypatch):
+    X, y = digits(500)
+    X = np.vstack([X, X[:20], 2.0 * X[:20]]).astype(dtype)  # equal distances, and equal rows
+    y = np.concatenate([y, y[:20], y[:20]])
+    model = pursuit.HyperplaneKNeighborsClassifier(7).fit(X[::2], y[::2])
+    theirs = pursuit.HyperplaneKNeighborsClassifier(7).fit(alike(X[::2], place), y[::2])
+    expected = model.decision_function(X[1::2])
+    curve = model.validation_curve(n_neighbors=[2, 5])
+    monkeypatch.setattr(NearestRows, "_table", None)  # the products on the host
+    assert_array_equal(to_numpy(theirs.decision_function(alike(X[1::2], place))), expected)
+    assert_array_equal(to_numpy(theirs.validation_curve(n_neighbors=[2, 5]).errors), curve.errors)
+
+
+def test_windows_are_summed_on_the_device(place, monkeypatch):
+    X, _ = digits(120)
+    X = np.vstack([X, X[:4]])
+    for options in ({"bandwidth": "loo"}, {"bandwidth": 0.5, "covariance": "diagonal"}):
+        model = pursuit.ParzenDensity(**options).fit(X[:, 18:22])
+        expected = model.score_samples(X[:, 18:22] + 0.5), model.leave_one_out_score()
+        with monkeypatch.context() as patch:
+            patch.setattr(gaussian_mixture, "_gather", None)  # the sums on the host
+            theirs = pursuit.ParzenDensity(**options).fit(alike(X[:, 18:22], place))
+            found = theirs.score_samples(alike(X[:, 18:22] + 0.5, place))
+            assert_allclose(theirs.leave_one_out_score(), expected[1], rtol=1e-9)
+        assert_allclose(to_numpy(found), expected[0], rtol=1e-9)
+        assert abs(theirs.bandwidth_ - model.bandwidth_) < 1e-6

@@ -60,7 +60,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils.extmath import row_norms
 
+from pursuit._arrays import beside
 from pursuit._typing import Array
+from pursuit.density.device_spheres import device_log_sums
 from pursuit.geometry.distances import common_shift, from_products
 from pursuit.geometry.kd_tree import bounding_boxes, box_distances, kd_tree_leaves
 from pursuit.geometry.local_covariance import leading_axes, leading_mixtures
@@ -368,6 +370,13 @@ def log_densities(
     """
     gaussians, X, models, unit = _in_unit(gaussians, X, models)
     values = np.empty((len(models), len(X)))
+    place = beside()
+    if place is not None and not (gaussians.n_axes and any(d for _, d in models)):
+        constants = [_constants(gaussians, model) for model in models]
+        variances = [noise for noise, _ in models]
+        values = device_log_sums(gaussians.centres, constants, variances, X, left_out, place)
+        values -= X.shape[1] * np.log(2.0) * unit
+        return values
 
     def store(rows: Rows, sums: list[LogSum]) -> None:
         values[:, rows] = [total.value for total in sums]

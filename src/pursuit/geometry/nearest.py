@@ -44,6 +44,7 @@ from scipy import sparse
 from sklearn.neighbors import KDTree
 from sklearn.utils.extmath import row_norms
 
+from pursuit._arrays import alike, as_wide, beside, extra, namespace_of, promoted, to_numpy
 from pursuit._typing import Array
 from pursuit.geometry.distances import common_shift, from_products, inner, pair_distances
 from pursuit.geometry.shared_products import SharedProducts, shared_products
@@ -250,10 +251,20 @@ class NearestRows:
             near = self._search(queries[part], k, sizes, leave_out[part])
             found.found[part], found.squared_distances[part] = near
 
+        if self._on_device:
+            for part in blocks.row_blocks(n_queries, 16.0 * len(self)):
+                fill(part)
+            return found
         width = 3 * (k + SPARE) if self._tree is not None else len(self)
         item = np.result_type(queries.dtype, self.rows.dtype).itemsize
         blocks.in_parallel(fill, list(chunks(n_queries, 2.0 * item * width)))
         return found
+
+    @property
+    def _on_device(self) -> bool:
+        """Whether candidates are sought on a device: of dense rows, without the tree."""
+        plain = self._tree is None and not sparse.issparse(self.rows)
+        return plain and beside() is not None
 
     def squared_distances(self, queries: Any, found: Array) -> Array:
         """|q - x|^2 from the differences themselves, exactly zero for identical rows.
@@ -337,14 +348,18 @@ class NearestRows:
 
     def _by_products(self, queries: Any, n_candidates: int, leave_out: Array) -> Candidates:
         """Candidates by one matrix product."""
-        table, norms = self._table(queries, leave_out)
-        if n_candidates < table.shape[1]:
-            found = np.argpartition(table, n_candidates - 1, axis=1)[:, :n_candidates]
+        if self._on_device:
+            found, values, norms = self._device_products(queries, n_candidates, leave_out)
         else:
-            found = np.arange(n_candidates)[None].repeat(len(table), axis=0)
-        values = np.take_along_axis(table, found, axis=1).astype(np.float64) + norms[:, None]
+            table, norms = self._table(queries, leave_out)
+            if n_candidates < table.shape[1]:
+                found = np.argpartition(table, n_candidates - 1, axis=1)[:, :n_candidates]
+            else:
+                found = np.arange(n_candidates)[None].repeat(len(table), axis=0)
+            values = np.take_along_axis(table, found, axis=1)
+        rounding = self._rounding(values.dtype)
+        values = values.astype(np.float64) + norms[:, None]
         lengths = np.sqrt(norms)[:, None] + np.sqrt(self._norms[found].astype(np.float64))
-        rounding = self._rounding(table.dtype)
         others = (1.0 - 2.1 * rounding) * values.max(axis=1) - rounding * 8.0 * norms
         return _candidates(found, values, rounding * lengths**2, others)
 
@@ -379,6 +394,23 @@ class NearestRows:
         out = np.flatnonzero(leave_out >= 0)
         table[out, leave_out[out]] = np.inf
         return table, row_norms(shifted, squared=True).astype(np.float64)
+
+    def _device_products(
+        self, queries: Any, n_candidates: int, leave_out: Array
+    ) -> tuple[Array, Array, Array]:
+        """Candidates with their entries of `_table`, and |q|^2, from a device."""
+        place = beside()
+        shifted = queries if self._shift is None else queries - self._shift.astype(queries.dtype)
+        rows, q = (alike(each, place) for each in (self._shifted, shifted))
+        xp = namespace_of(place)
+        q, rows, norms = promoted(xp, q, rows, alike(self._norms, place))
+        table = norms - 2.0 * (q @ rows.T)
+        columns = xp.arange(table.shape[1], device=table.device)
+        table = xp.where(columns == alike(leave_out, place)[:, None], xp.inf, table)
+        found = extra().argpartition(table, n_candidates - 1, axis=1)[:, :n_candidates]
+        values = to_numpy(xp.take_along_axis(table, found, axis=1))
+        lengths = to_numpy(xp.sum(as_wide(q) ** 2, axis=1)).astype(np.float64)
+        return to_numpy(found), values, lengths
 
     def _rounding(self, dtype: Any) -> float:
         """e: a sum of D products is off by D u at most, and by 10 sqrt(D) u as good as never."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pursuit._arrays import beside
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit.dictionary import Dictionary
 from pursuit.greedy.any_loss import GradientPursuits, LossRule
+from pursuit.greedy.device_pursuit import DevicePursuit, device_equations
 from pursuit.greedy.multi_output import MultiOutputPursuit
 from pursuit.greedy.normal_equations import (
     NormalEquations,
@@ -72,7 +74,13 @@ def make_pursuit(
     method : Method
         How to fit.
     """
-    n_atoms = len(dictionary)
+    n_atoms, place = len(dictionary), beside()
+    if place is not None and _fits_a_device(dictionary, method):
+        centred = method.fit_intercept
+        equations = device_equations(
+            dictionary, samples, place, alpha=method.alpha, centred=centred
+        )
+        return DevicePursuit(equations, method.fitting, budgets)
     if method.route == "auto":
         route = choose_route(samples.X.shape, n_atoms, sum(budgets))
         method = method._replace(route=route)
@@ -87,6 +95,11 @@ def make_pursuit(
     moments = gather(values, complete=method.route == "gram")
     equations = normal_equations(moments, values, alpha=method.alpha, penalty=dictionary.penalty)
     return pursuit_on(values, equations, budgets, method)
+
+
+def _fits_a_device(dictionary: Dictionary, method: Method) -> bool:
+    """Whether ``device_pursuit.py`` has a way: squared error, by G, one ridge for all atoms."""
+    return method.rule is None and method.route != "direct" and dictionary.penalty.is_identity
 
 
 def pursuit_on(

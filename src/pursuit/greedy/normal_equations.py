@@ -56,8 +56,11 @@ __all__ = [
     "NormalEquations",
     "Origin",
     "WeightedValues",
+    "centred_diagonal",
     "centred_equations",
     "choose_route",
+    "complete_moments",
+    "equations_about",
     "gather",
     "normal_equations",
 ]
@@ -332,22 +335,34 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
     if gram is not None:
         mirror(gram)
         diagonal = gram.diagonal().copy()
+    return complete_moments(origin, gram, diagonal, atom_sum, cross, values.samples)
+
+
+def complete_moments(
+    origin: Origin,
+    gram: Array | None,
+    diagonal: Array,
+    atom_sum: Array,
+    cross: Array,
+    samples: Samples,
+) -> Moments:
+    """Moments from those of the atoms: the sums over the targets beside them.
+
+    Raises
+    ------
+    ValueError
+        If squares are not finite.
+    """
+    deviations, weights = samples.Y - origin.targets, samples.weights
+    weighted = weights[:, None] * deviations
     with np.errstate(over="ignore"):
-        target_sq_norm = (weighted * target_deviations).sum(axis=0)
+        target_sq_norm = (weighted * deviations).sum(axis=0)
     if not np.isfinite(target_sq_norm).all():
         raise ValueError("y: the targets are too large to be squared; rescale them")
     if not np.isfinite(diagonal).all():
         raise ValueError("kernel: the values are too large to be squared; rescale the features")
-    return Moments(
-        origin,
-        gram,
-        diagonal,
-        atom_sum,
-        cross,
-        weighted.sum(axis=0),
-        target_sq_norm,
-        float(weights.sum()),
-    )
+    sums = (weighted.sum(axis=0), target_sq_norm, float(weights.sum()))
+    return Moments(origin, gram, diagonal, atom_sum, cross, *sums)
 
 
 def _empty_gram(n_atoms: int) -> Array:
@@ -413,19 +428,8 @@ def centred_equations(
     centred : bool
         Whether an intercept will be fitted. If not, the moments' origin must be zero.
     """
-    weight, c, s = moments.weight, moments.atom_sum, moments.target_sum
-    origin = moments.origin
-    root = np.sqrt(weight)
-    # Rounding is relative to the norms before centring: an atom whose deviations drown in it
-    # counts as constant.
-    noise = np.finfo(np.float64).eps * (moments.diagonal + weight * origin.atoms**2)
-    diagonal, cross, target_sq_norm = moments.diagonal, moments.cross, moments.target_sq_norm
-    if centred:
-        diagonal = diagonal - (c / root) ** 2
-        cross = cross - np.outer(s / root, c / root)
-        target_sq_norm = target_sq_norm - (s / root) ** 2
-    ridge = alpha * penalty.diagonal(len(diagonal)) if alpha else 0.0
-    diagonal = np.where(diagonal > 100.0 * noise, diagonal + ridge, 0.0)
+    c, root = moments.atom_sum, np.sqrt(moments.weight)
+    diagonal = centred_diagonal(moments, alpha=alpha, centred=centred, penalty=penalty)
     gram: SmallGram | LazyGram
     if moments.gram is not None or values is None:
         G = np.asarray(moments.gram)
@@ -436,6 +440,34 @@ def centred_equations(
         gram = SmallGram(G, diagonal, own_ridge(alpha, penalty, len(diagonal)))
     else:
         gram = LazyGram(values, c / root if centred else None, diagonal, alpha, penalty)
+    return equations_about(moments, gram, alpha=alpha, centred=centred, penalty=penalty)
+
+
+def centred_diagonal(
+    moments: Moments, *, alpha: float, centred: bool, penalty: Penalty = IDENTITY
+) -> Array:
+    """Diagonal of G, ridge included; zero for an atom that counts as constant.
+
+    Rounding is relative to the norms before centring: it is one whose deviations drown in that.
+    """
+    noise = np.finfo(np.float64).eps * (moments.diagonal + moments.weight * moments.origin.atoms**2)
+    diagonal = moments.diagonal
+    if centred:
+        diagonal = diagonal - (moments.atom_sum / np.sqrt(moments.weight)) ** 2
+    ridge = alpha * penalty.diagonal(len(diagonal)) if alpha else 0.0
+    return np.where(diagonal > 100.0 * noise, diagonal + ridge, 0.0)
+
+
+def equations_about(
+    moments: Moments, gram: Any, *, alpha: float, centred: bool, penalty: Penalty = IDENTITY
+) -> NormalEquations:
+    """The normal equations with given rows of G, and the other moments centred."""
+    weight, c, s = moments.weight, moments.atom_sum, moments.target_sum
+    origin, root = moments.origin, np.sqrt(moments.weight)
+    cross, target_sq_norm = moments.cross, moments.target_sq_norm
+    if centred:
+        cross = cross - np.outer(s / root, c / root)
+        target_sq_norm = target_sq_norm - (s / root) ** 2
     return NormalEquations(
         gram,
         cross,

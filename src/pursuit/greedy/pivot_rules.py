@@ -29,6 +29,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pursuit._arrays import namespace_of
 from pursuit._typing import Array
 from pursuit.linalg.partial_cholesky import PartialCholesky
 
@@ -48,6 +49,9 @@ def explained(cross: Array, sq_norms: Array) -> Array:
     sq_norms : ndarray of shape (n_candidates,)
         Squared norms.
     """
+    if (xp := namespace_of(cross)) is not None:
+        on_device: Array = xp.sum(cross * cross, axis=0) / sq_norms
+        return on_device
     squares = cross[0] * cross[0] if len(cross) == 1 else (cross * cross).sum(axis=0)
     drops: Array = squares / sq_norms
     return drops

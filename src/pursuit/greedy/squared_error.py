@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pursuit._typing import Array
 from pursuit.expansion.path import BasisPath, CoefficientPath
 from pursuit.greedy.multi_output import MultiOutputPursuit
@@ -40,11 +42,18 @@ class SquaredErrorPursuit(MultiOutputPursuit):
         loss = LOSSES["squared_error"]
         super().__init__(equations, loss, budgets, shareable=equations.gram.shareable)
         for t in self.outputs:
-            start = (equations.gram, equations.cross[t], equations.target_sq_norm[t], excluded)
-            basic = fitting == "basic"
-            pursuit = BasicPursuit(*start) if basic else PivotedFactor(*start, rule=fitting)
-            pursuit.begin(self.always)
+            pursuit = self._basis(fitting, t, excluded)
+            if len(self.always):
+                pursuit.begin(self.always)
             self.pursuits.append(pursuit)
+
+    def _basis(self, fitting: str, outputs: Array, excluded: Array | None) -> Any:
+        """One greedy basis."""
+        equations = self.equations
+        targets = (equations.cross[outputs], equations.target_sq_norm[outputs])
+        if fitting == "basic":
+            return BasicPursuit(equations.gram, *targets, excluded)
+        return PivotedFactor(equations.gram, *targets, excluded, rule=fitting)
 
     @property
     def start(self) -> Array:
