@@ -21,6 +21,9 @@ name                    L(m)                                        class
 the same, many classes  log sum_c exp(f_c) - f_y                    `CrossEntropy`
 ======================  ==========================================  ====================
 
+The margin loss of support vector machines, max(0, 1 - m), has a kink: ``"hinge"`` of the estimators
+that have a solver for it (``optimize/hinge.py``).
+
 For numbers, with r = f - y (beyond the paper, but for the first):
 
 ======================  ==========================================  ====================
@@ -152,6 +155,8 @@ class Loss:
         `curvature` (n_rows, n_outputs, n_outputs). Else all three have the shape of F.
     convex : bool
         Whether the loss is convex in the outputs.
+    smooth : bool
+        Whether it has a curvature to follow by Newton's method.
     inverse_temperature : float or None
         s where p(1 | x) = 1 / (1 + exp(-s f)), or the softmax of s f, is the model's own.
     task : {"classifier", "regressor", None}
@@ -173,6 +178,7 @@ class Loss:
 
     coupled: ClassVar[bool] = False
     convex: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
     inverse_temperature: ClassVar[float | None] = None
     default_alpha: ClassVar[float] = 0.0
     task: ClassVar[str | None] = None

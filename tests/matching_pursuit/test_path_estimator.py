@@ -747,7 +747,7 @@ def test_a_short_path_is_warned_of():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"loss": "hinge"}, "loss must be one of"),
+        ({"loss": "hinges"}, "loss must be one of"),
         ({"loss": None}, "loss must be one of"),
         ({"loss": LogLoss}, "loss must be one of"),
         ({"refit_every": 0}, "refit_every must be an integer of at least 1, got 0"),

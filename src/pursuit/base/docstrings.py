@@ -60,8 +60,9 @@ loss : str or Loss, default="squared_error"
     What the fit minimises, by name or as a value of `pursuit.losses` (or any object with the
     methods ``value``, ``gradient`` and ``curvature`` of one). For classifiers
     ``"squared_error"``, ``"squared_error_tanh"``, ``"exponential"``, ``"logit_boost"``,
-    ``"doom2"``, ``"smooth_hinge"``, ``"squared_hinge"`` and ``"log_loss"`` (the softmax
-    cross-entropy for more than two classes on shared functions); for regressors
+    ``"doom2"``, ``"hinge"`` (a support vector machine on the functions at every step),
+    ``"smooth_hinge"``, ``"squared_hinge"`` and ``"log_loss"`` (the softmax cross-entropy for more
+    than two classes on shared functions); for regressors
     ``"squared_error"``, ``"huber"``, ``"absolute_error"``, ``"quantile"`` and ``"poisson"``
     (whose output is the logarithm of the mean that ``predict`` gives).""",
     "refit_every": """

@@ -35,6 +35,9 @@ Steps (figure 4).
    d. Otherwise the new coefficient alone does (eq. 10); where a loss couples the outputs, these
       are T coefficients, and one Newton step towards them is taken.
 
+   The hinge loss has a kink; its step c is a support vector machine on the functions, exact, which
+   says the slopes of step a, too (``optimize/hinge.py``).
+
    Where the loss is not convex, step c is taken once more from the coefficients of least
    squared error, and the lower of the two minima is kept.
 
@@ -75,9 +78,11 @@ from pursuit.greedy.pursuits import BasicPursuit, PivotedFactor
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_upper
 from pursuit.losses import Loss
+from pursuit.optimize.hinge import HingeMinimum, minimise_hinge
 from pursuit.optimize.newton import (
     MOST_ITERATIONS,
     ZERO_LOSS,
+    Minimum,
     Preconditioner,
     Problem,
     minimise,
@@ -197,8 +202,10 @@ class GradientPursuit:
         if self.unit:
             self.point[0] = self.unit * (weights @ Y)
         self.outputs = np.tile(self.unit * self.point, (len(Y), 1))
+        # The machine of a loss with a kink.
+        self.kinks: HingeMinimum | None = None
         if self.rule.loss.convex:
-            best = minimise(constant)
+            best = minimise(constant) if self.rule.loss.smooth else self._machine(constant)
             self.point, self.outputs = best.point, best.outputs
         self.start = self.unit * self.point[-1]
         self.current = constant.data_loss(self.outputs)
@@ -285,7 +292,7 @@ class GradientPursuit:
         _, Y, weights, _ = self.samples
         root = np.sqrt(weights)[:, None]
         # The values carry a factor sqrt(w).
-        residual = -root * self.rule.loss.gradient(Y, self.outputs)
+        residual = -root * self._slopes()
         products = np.zeros_like(self.selector.cross)
         for rows, block in self.values:
             products += residual[rows].T @ block
@@ -294,6 +301,12 @@ class GradientPursuit:
         if self.alpha:
             products -= 2.0 * self.alpha * self._pull()
         return products
+
+    def _slopes(self) -> Array:
+        """dL/df on the training rows."""
+        if self.kinks is not None:
+            return self.kinks.slopes
+        return self.rule.loss.gradient(self.samples.Y, self.outputs)
 
     def _pull(self) -> Array:
         """P a between every atom and the function so far, (T, M); half the slope of a'P a."""
@@ -374,7 +387,7 @@ class GradientPursuit:
         factor = self.factor[:n, :n]
         problem = self._problem(self._basis(n, factor), factor, penalty=self._penalty())
         with blocks.blas_threads(4.0 * self.point.size * len(self.outputs)):
-            best = minimise(problem, self.point, self.outputs, self.losses[0], self.preconditioner)
+            best = self._minimum(problem)
             if not self.rule.loss.convex:
                 start = self._least_squares(problem)
                 other = minimise(problem, start, None, self.losses[0], self.preconditioner)
@@ -385,6 +398,18 @@ class GradientPursuit:
         self.refits.append(n)
         self.fitted.append(problem.coefficients(best.point))
         self.levels.append(self.unit * best.point[-1])
+
+    def _minimum(self, problem: Problem) -> Minimum:
+        """The minimum from where the coefficients are."""
+        if not self.rule.loss.smooth:
+            return self._machine(problem)
+        return minimise(problem, self.point, self.outputs, self.losses[0], self.preconditioner)
+
+    def _machine(self, problem: Problem) -> Minimum:
+        """The minimum under the hinge loss."""
+        starts = None if self.kinks is None else self.kinks.machines
+        self.kinks = minimise_hinge(problem, starts)
+        return self.kinks.minimum
 
     def _penalty(self) -> Array | None:
         """P among the pivots; None: the identity."""
@@ -512,7 +537,8 @@ def warn_unconverged(pursuit: MultiOutputPursuit) -> None:
     """Say that re-fits ended before their minimum."""
     if pursuit.n_unconverged:
         warn(
-            f"{pursuit.n_unconverged} re-fits under {pursuit.loss} ended at the limit "
-            f"of {MOST_ITERATIONS} Newton steps; a larger alpha makes the optimum easier to reach",
+            f"{pursuit.n_unconverged} re-fits under {pursuit.loss} ended before their minimum, at "
+            f"the limit of {MOST_ITERATIONS} Newton steps or in rounding; a larger alpha makes the "
+            "optimum easier to reach",
             ConvergenceWarning,
         )

@@ -233,7 +233,7 @@ def inverse_temperatures(
     steps, rows = calibration_steps(path.n_steps), _calibration_rows(samples)
     objective, part = Objective(loss, alpha, fit_intercept), samples.take(rows)
     own = loss.inverse_temperature if loss.coupled or samples.Y.shape[1] == 1 else None
-    closed = not (basic or loss.coupled or own is not None)
+    closed = loss.smooth and not (basic or loss.coupled or own is not None)
     stages = _left_out_stages(path, atoms, samples, rows, steps, objective, closed, total)
     scales = list(_scales(stages, class_codes(part.Y), part.weights, own))
     if own is not None and min(scales) == own:

@@ -51,6 +51,7 @@ from pursuit.kernels import Kernel, is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.memory import require_memory
 from pursuit.losses import LOSSES, Loss, Poisson, SquaredError, resolve_loss
+from pursuit.optimize.variable_projection import Hinge
 
 __all__ = ["MatchingPursuit", "PathClassifier", "PathRegressor"]
 
@@ -235,12 +236,32 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
 
     def _named_loss(self, samples: Samples, budgets: list[int]) -> Loss:
         """The loss that the user names."""
+        if isinstance(self.loss, str) and self.loss == "hinge" and is_classifier(self):
+            return self._hinge()
         return resolve_loss(
             self.loss,
             classifier=is_classifier(self),
             n_outputs=samples.Y.shape[1],
             one_basis=len(budgets) == 1,
         )
+
+    def _hinge(self) -> Loss:
+        """The hinge loss, if the other parameters go with it."""
+        needed = {
+            "refit_every": self.refit_every == 1,
+            "fit_intercept": bool(self.fit_intercept),
+            "alpha": self.alpha == "auto" or float(self.alpha) > 0.0,
+            "fitting": self.fitting != "basic",
+            "always": self.always is None,
+        }
+        wrong = next((name for name, good in needed.items() if not good), None)
+        if wrong is not None:
+            raise ValueError(
+                f"loss='hinge' is fitted by a support vector machine at every step, with an "
+                f"intercept and alpha > 0 on all functions: {wrong}={getattr(self, wrong)!r} does "
+                "not go with it"
+            )
+        return Hinge()
 
     def _loss(self, samples: Samples, budgets: list[int]) -> Loss:
         """The loss, with its numbers resolved on the training targets."""

@@ -92,17 +92,18 @@ ENDS = ("tol", "max_iter")
 
 @dataclass(frozen=True)
 class Hinge(MarginLoss):
-    """max(0, 1 - m), for `energy` alone: it has a kink."""
+    """max(0, 1 - m), for solvers that know of its kink: `energy`, and ``hinge.py``."""
 
     convex = True
+    smooth = False
 
     def _value(self, m: Array) -> Array:
         return np.maximum(0.0, 1.0 - m)
 
-    def _slope(self, m: Array) -> Array:
+    def _first_derivative(self, m: Array) -> Array:
         return np.where(m < 1.0, -1.0, 0.0)
 
-    def _bend(self, m: Array) -> Array:
+    def _second_derivative(self, m: Array) -> Array:
         return np.zeros_like(m)
 
 
