@@ -20,11 +20,12 @@ from sklearn.utils import estimator_checks, get_tags
 
 import pursuit
 from pursuit import kernels
-from pursuit._arrays import alike, namespace_of, to_numpy
+from pursuit._arrays import alike, computing_beside, namespace_of, to_numpy
 from pursuit.base.arrays import FollowsX
 from pursuit.density import gaussian_mixture
 from pursuit.geometry.nearest import NearestRows
-from pursuit.greedy import make_pursuit
+from pursuit.greedy import deflation, make_pursuit
+from pursuit.greedy.device_deflation import deflation_of
 
 PLACES = [("array_api_strict", "device1"), ("torch", "cpu")]
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
@@ -395,3 +396,42 @@ def test_windows_are_summed_on_the_device(place, monkeypatch):
             assert_allclose(theirs.leave_one_out_score(), expected[1], rtol=1e-9)
         assert_allclose(to_numpy(found), expected[0], rtol=1e-9)
         assert abs(theirs.bandwidth_ - model.bandwidth_) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_candidates": 20, "center": True},
+        {"selection": "residual", "kernel": "laplacian"},
+        {"selection": "rpcholesky", "kernel": "precomputed"},
+        {"n_components": "bound"},
+        {},
+    ],
+    ids=str,
+)
+def test_points_of_a_span_are_chosen_on_the_device(place, monkeypatch, options):
+    X, _ = digits(120)
+    X = np.vstack([X, X[:3]])
+    if options.get("kernel") == "precomputed":
+        X = kernels.RBF(1e-3)(X, X)
+    model = pursuit.SparseKernelPCA(**{"n_components": 40, "random_state": 0} | options)
+    theirs = clone(model)
+    model.fit(X)
+    monkeypatch.setattr(deflation.Deflation, "_functions", None)  # kernel values on the host
+    theirs.fit(alike(X, place))
+    assert_array_equal(to_numpy(theirs.support_), model.support_)
+    assert_allclose(to_numpy(theirs.residual_path_), model.residual_path_, rtol=1e-6, atol=1e-12)
+    found = to_numpy(theirs.transform(alike(X[:9], place)))
+    assert_allclose(found, model.transform(X[:9]), atol=1e-6)
+
+
+def test_a_kernel_matrix_on_the_device_is_kept_or_not(place, rng):
+    X, vector = rng.normal(size=(40, 3)), rng.normal(size=40)
+    K = kernels.RBF(0.5)(X, X)
+    with computing_beside(place):
+        state = deflation_of(kernels.RBF(0.5), X, np.ones(40))
+    for memory in (1000, 0.01):  # 1280 bytes a row and a quarter of 10 kB
+        with sklearn.config_context(working_memory=memory):
+            matrix = state.kernel_matrix()
+            assert_allclose(matrix.times(vector), K @ vector, rtol=1e-10)
+            assert_allclose(matrix.squares(np.ones(40)), (K**2).sum(axis=1), rtol=1e-10)

@@ -1,14 +1,14 @@
 """Matching pursuit, predictions, neighbours and windows on a GPU, beside the processor.
 
-For a machine with torch and a GPU; it takes some minutes there. Rows: MNIST's 60 000 training digits
-over 255, in double precision (where there is no MNIST, clusters of the same shape, which the report
-says). RBF kernel, gamma = 0.02. Every time is a wall time from arrays on the device to results on it,
-after one small run that loads the libraries.
+For a machine with torch and a GPU; it takes some minutes there. Rows: MNIST's 60 000 training
+digits over 255, in double precision (where there is no MNIST, clusters of the same shape, which the
+report says). RBF kernel, gamma = 0.02. Every time is a wall time from arrays on the device to
+numbers of the result on the host, after one small run that loads the libraries.
 
-- The path: 20 000 candidates, 3000 vectors, ten classes on one basis, squared error. The parts of it
-  that are not on the device are the reading of the rows and the temperature of the probabilities.
+- The path: 20 000 candidates, 3000 vectors, ten classes on one basis, squared error. Not on the
+  device are the reading of the rows and the temperature of the probabilities.
 - The same at a size that the processor can do, on both: 2500 candidates, 300 vectors.
-- Decision values of 1 000 000 rows by the 300 vectors and by the 3000.
+- Decision values of 1 000 000 rows by the 300 vectors.
 - HKNN with all rows as references, 2000 queries; Parzen windows on 10 000 rows, 2000 queries.
 
 `--small` runs all of it at some hundredths of these sizes; `--device cpu` on torch's processor. The
@@ -183,9 +183,8 @@ def others(report, host, device, sizes):
         times, values = {}, {}
         for side, (X, y) in {"processor": host, "device": device}.items():
             fitted = sklearn.clone(model).fit(X[:n], y[:n])
-            times[side], values[side] = settled(
-                lambda m=fitted, X=X: getattr(m, method)(X[:queries])
-            )
+            scores = getattr(fitted, method)
+            times[side], values[side] = settled(lambda f=scores, X=X: f(X[:queries]))
         apart = np.abs(to_numpy(values["device"]) - values["processor"]).max()
         found[name] = times | {"largest difference": float(apart)}
         lines.append([name, n, f"{times['processor']:.2f}", f"{times['device']:.2f}"])

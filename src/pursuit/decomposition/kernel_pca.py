@@ -70,6 +70,7 @@ from pursuit.greedy.deflation import (
     axis_signs,
     choose,
 )
+from pursuit.greedy.device_deflation import deflation_of
 from pursuit.kernels import is_precomputed
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_upper
@@ -318,7 +319,7 @@ class SparseKernelPCA(LandmarkTransformer):
         self._check_parameters()
         X = read_data(self, X, accept_sparse="csr")
         points = self._points(X, sample_weight)
-        deflation = Deflation(points.kernel, points.X, points.weights)
+        deflation = deflation_of(points.kernel, points.X, points.weights)
         rule = self._rule(deflation, points.rows)
         n_components = None if self.n_components == "bound" else int(self.n_components)
         with self._watching(X, y, sample_weight, n_steps=n_components) as watcher:

@@ -49,6 +49,7 @@ from pursuit.decomposition._landmarks import (
 )
 from pursuit.dictionary import draw_candidates, n_candidate_rows, training_rows
 from pursuit.greedy.deflation import Deflation, choose, listed_rule, selection_rule
+from pursuit.greedy.device_deflation import deflation_of
 from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.greedy.multi_output import MultiOutputPursuit
 from pursuit.greedy.squared_error import SquaredErrorPursuit
@@ -290,7 +291,7 @@ class GreedyNystroem(LandmarkTransformer):
         self, points: LandmarkProblem, watcher: Watcher | None
     ) -> tuple[Array, str]:
         """The points that the rule of ``deflation.py`` chooses, and why there are no more."""
-        deflation = Deflation(points.kernel, points.X, points.weights)
+        deflation = deflation_of(points.kernel, points.X, points.weights)
 
         def look(deflation: Deflation) -> str | None:
             return self._told(watcher, points, np.array(deflation.pivots, dtype=int))
@@ -328,7 +329,7 @@ class GreedyNystroem(LandmarkTransformer):
 
     def _completed(self, points: LandmarkProblem, picks: Array) -> tuple[Array, str]:
         """The independent picks, and where these are too few the rows furthest from their span."""
-        deflation = Deflation(points.kernel, points.X, points.weights)
+        deflation = deflation_of(points.kernel, points.X, points.weights)
         choose(deflation, listed_rule(deflation, picks), len(picks))
         rng = check_random_state(self.random_state)
         rule = selection_rule(deflation, "residual", rng)

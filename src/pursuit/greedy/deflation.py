@@ -45,6 +45,7 @@ from typing import Any
 
 import numpy as np
 
+from pursuit._arrays import to_numpy
 from pursuit._typing import Array, Watch
 from pursuit.greedy.pivot_rules import DRAWN, PIVOT_RULES
 from pursuit.kernels import Kernel, Precomputed, check_square, check_values, resolve_kernel
@@ -55,6 +56,7 @@ __all__ = [
     "N_CANDIDATES_95",
     "SELECTIONS",
     "Deflation",
+    "KernelMatrix",
     "axis_signs",
     "choose",
     "kernel_and_rows",
@@ -118,6 +120,10 @@ class Deflation(PartialCholesky):
         m, size = len(columns), max(8, PIECE_BYTES // (8 * len(indices)))
         pieces = [slice(start, min(start + size, m)) for start in range(0, m, size)]
         return columns, np.sum(blocks.in_parallel(part, pieces), axis=0)
+
+    def kernel_matrix(self) -> KernelMatrix:
+        """K, for products with all of it."""
+        return KernelMatrix(self)
 
     def deflate(self, pivot: int, column: Array) -> None:
         """Choose a point, whose column of K^ is given (eq. 3)."""
@@ -262,7 +268,7 @@ def _best_of(deflation: Deflation, candidates: Array) -> tuple[int, Array]:
     """The candidate with the largest Rayleigh quotient, from the columns of all (eq. 2)."""
     columns, scores = deflation.scored_columns(candidates)
     best = first_best(_rated("rayleigh", scores, deflation, candidates))
-    return int(candidates[best]), columns[:, best]
+    return int(candidates[best]), to_numpy(columns[:, best])
 
 
 def _rated(rule: str, known: Array, deflation: Deflation, points: Array) -> Array:
@@ -277,18 +283,11 @@ def _drawn(deflation: Deflation, usable: Array, rule: str, rng: np.random.Random
 
 
 class ExactScores:
-    """The Rayleigh rule with the scores of all points, updated from step to step.
-
-    K is kept where it fits in memory, and evaluated in blocks of rows for each product where not.
-    """
+    """The Rayleigh rule with the scores of all points, updated from step to step."""
 
     def __init__(self, deflation: Deflation) -> None:
-        self.deflation = deflation
-        m = len(deflation.diagonal)
-        self.kept = deflation.kernel_columns(np.arange(m)) if blocks.fits(8.0 * m * m) else None
-        self.scores = np.zeros(m)
-        for rows, values in self._blocks():
-            self.scores[rows] = (values * values) @ deflation.weights
+        self.deflation, self.matrix = deflation, deflation.kernel_matrix()
+        self.scores = self.matrix.squares(deflation.weights)
 
     def __call__(self, usable: Array) -> tuple[int, Array]:
         """Choose, and bring the scores to the matrix deflated by the choice."""
@@ -299,12 +298,28 @@ class ExactScores:
         d = deflation.residual[pivot]
         weighted = deflation.weights * column
         V = deflation.V
-        image = self._times(weighted) - V.T @ (V @ weighted)
+        image = self.matrix.times(weighted) - V.T @ (V @ weighted)
         ratio = column / d
         self.scores += ratio * (ratio * float(weighted @ column) - 2.0 * image)
         return pivot, column
 
-    def _times(self, vector: Array) -> Array:
+
+class KernelMatrix:
+    """Products with K, kept where it fits in memory, else evaluated for each in blocks of rows."""
+
+    def __init__(self, deflation: Deflation) -> None:
+        self.deflation = deflation
+        m = len(deflation.diagonal)
+        self.kept = deflation.kernel_columns(np.arange(m)) if blocks.fits(8.0 * m * m) else None
+
+    def squares(self, weights: Array) -> Array:
+        """sum_j w_j K[i,j]^2 of each row."""
+        sums = np.zeros(len(weights))
+        for rows, values in self._blocks():
+            sums[rows] = (values * values) @ weights
+        return sums
+
+    def times(self, vector: Array) -> Array:
         """K vector."""
         product = np.empty_like(vector)
         for rows, values in self._blocks():
