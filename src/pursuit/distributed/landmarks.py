@@ -90,6 +90,7 @@ class Choice(NamedTuple):
     picks: Array
     factor: Array
     places: Array
+    reason: str
 
     @property
     def problem(self) -> LandmarkProblem:
@@ -117,7 +118,7 @@ def fit_kernel_pca(model: SparseKernelPCA, X: Any, y: Any = None, sample_weight:
     if model.fit_inverse_transform:
         raise ValueError("fit_inverse_transform=True needs the rows in memory")
     found = _chosen(model, parts_of(X, None, sample_weight))
-    model._warn_short(len(found.picks))
+    model._warn_short(len(found.picks), found.reason)
     model._store(found.problem, subspace(found))
     return model
 
@@ -137,8 +138,8 @@ def fit_nystroem(model: GreedyNystroem, X: Any, y: Any = None, sample_weight: An
     if model._supervised:
         return _fit_supervised(model, X, y, sample_weight)
     found = _chosen(model, parts_of(X, None, sample_weight))
-    model._warn_short(len(found.picks))
-    model._normalise(found.problem, found.picks)
+    model._warn_short(len(found.picks), found.reason)
+    model._normalise(found.problem, found.picks, found.reason)
     return model
 
 
@@ -156,6 +157,7 @@ def subspace(found: Choice) -> Subspace:
         second / moments.weight,
         np.maximum(found.lengths.square - explained, 0.0),
         np.array([found.lengths.largest]),
+        found.reason,
     )
 
 
@@ -165,11 +167,11 @@ def _chosen(model: LandmarkTransformer, parts: Parts) -> Choice:
     reader, _, atoms, places = _candidates(model, parts, labels=False)
     lengths: Lengths = total(_block_lengths, Lengths.plus, parts.blocks, reader, atoms)
     deflation = Deflation(atoms.kernel, atoms.centres, np.ones(len(atoms)))
-    choose(deflation, _rule(model, deflation, lengths), int(model.n_components))
+    reason = choose(deflation, _rule(model, deflation, lengths), int(model.n_components))
     check_definite(deflation)
     picks = np.array(deflation.pivots, dtype=int)
     _take_names(model, reader)
-    return Choice(atoms, lengths, picks, np.triu(deflation.V[:, picks]), places)
+    return Choice(atoms, lengths, picks, np.triu(deflation.V[:, picks]), places, reason)
 
 
 def _candidates(
