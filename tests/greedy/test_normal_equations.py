@@ -170,6 +170,8 @@ def lazy_problem(rng, n_atoms):
     passes = []
 
     class Blocks:
+        kept = False
+
         def __iter__(self):
             passes.append(1)
             return iter([(slice(0, 8), values[:8]), (slice(8, 20), values[8:])])
@@ -263,7 +265,9 @@ def test_block_of_some_atoms(centred, block_rows, samples):
     with sklearn.config_context(working_memory=block_rows * 8.0 * N_ATOMS / 0.25 / 2**20):
         gram = equations(samples, False, centred, 0.4).gram
         part = gram.among(atoms)
-        assert_allclose([part.row(k) for k in range(3)], G[np.ix_(atoms, atoms)], atol=1e-11)
+        expected = G[np.ix_(atoms, atoms)]
+        assert_allclose([part.row(k) for k in range(3)], expected, rtol=1e-5, atol=1e-5)
+        assert_allclose(gram.block(atoms), expected, atol=1e-11)
         assert not gram.has(7)
         gram.row(7)
         assert gram.has(7)
@@ -304,8 +308,8 @@ def test_lazy_block_is_a_part_of_the_complete_matrix(rng, keep):
     parts = [gram.among(atoms) for gram in (lazy, complete)]
     rows = [[part.row(k) for k in range(3)] for part in parts]
     assert_allclose(lazy.block(atoms), complete.block(atoms), rtol=1e-10)
-    assert_allclose(rows[0], rows[1], rtol=1e-10)
-    assert_allclose(parts[0].diagonal, parts[1].diagonal, rtol=1e-10)
+    assert_allclose(rows[0], rows[1], rtol=1e-5)  # for drafts, in single precision
+    assert_allclose(parts[0].diagonal, parts[1].diagonal, rtol=1e-5)
     assert_allclose(np.diagonal(rows[0]), parts[0].diagonal, rtol=1e-10)
     assert not lazy.has(3) and complete.has(3)
     lazy.row(3)

@@ -15,6 +15,7 @@ class Dense:
     """G = D'D + alpha I as a plain matrix; counts the rows that were asked for."""
 
     shareable = True
+    panel = 16
 
     def __init__(self, D, alpha=0.0):
         self.matrix = D.T @ D + alpha * np.eye(D.shape[1])
@@ -321,7 +322,7 @@ def test_looking_ahead_changes_nothing(rule, alpha, rng, monkeypatch):
     assert_allclose(ahead.factor.V, plain.factor.V, atol=1e-8)
     assert_allclose(ahead.factor.residual, plain.factor.residual, atol=1e-10)
     assert panels[0][0] == plain.pivots[5]
-    assert all(len(panel) <= pursuits.DRAFT_STEPS for panel in panels)
+    assert all(len(panel) <= ahead.gram.panel for panel in panels)
     assert len(panels) <= 20  # two steps a panel at least
 
 

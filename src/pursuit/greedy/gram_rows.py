@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from pursuit._typing import Array
 from pursuit.expansion.penalty import IDENTITY, Penalty
 from pursuit.linalg import blocks
 
-__all__ = ["PANEL", "GramRows", "LazyGram", "SmallGram", "Values", "own_ridge"]
+__all__ = ["KEPT_PANEL", "PANEL", "GramRows", "LazyGram", "SmallGram", "Values", "own_ridge"]
 
-# Rows that are computed in one pass.
-PANEL = 64
+# Rows that are computed in one pass: few where values are read from memory, many where each pass
+# evaluates them anew.
+KEPT_PANEL, PANEL = 16, 64
 
 
 class GramRows(Protocol):
@@ -37,6 +38,10 @@ class GramRows(Protocol):
     @property
     def shareable(self) -> bool:
         """Whether all of it is at hand, for several pursuits at once."""
+
+    @property
+    def panel(self) -> int:
+        """As many rows as one pass gives."""
 
     def has(self, index: int) -> bool:
         """Whether row `index` is at hand."""
@@ -73,6 +78,7 @@ class SmallGram:
 
     # Several pursuits may read it at once.
     shareable = True
+    panel = KEPT_PANEL
 
     def __init__(
         self, gram: Array, diagonal: Array | None = None, alpha: float | Array = 0.0
@@ -121,6 +127,7 @@ class PartOfGram:
     # Copies of an atom count as atoms in a draft.
     alpha: float = 0.0
     shareable: bool = True
+    panel: int = KEPT_PANEL
 
     @property
     def diagonal(self) -> Array:
@@ -147,6 +154,10 @@ class PartOfGram:
 
 class Values(Protocol):
     """The dictionary on the training rows, weighted, block by block."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether a further pass reads values from memory."""
 
     def __iter__(self) -> Iterator[tuple[slice, Array]]:
         """Pairs (rows, values of all atoms)."""
@@ -188,6 +199,7 @@ class LazyGram:
         self._rows: dict[int, Array] = {}
         self.diagonal = diagonal
         self.alpha = own_ridge(alpha, penalty, len(diagonal))
+        self.panel = KEPT_PANEL if values.kept else PANEL
 
     def has(self, index: int) -> bool:
         """Whether row `index` is at hand."""
@@ -196,7 +208,7 @@ class LazyGram:
     def prefetch(self, atoms: Array) -> None:
         """Compute the first rows of `atoms` that are not at hand, a panel of them, in one pass."""
         self._forget()
-        panel = np.array([atom for atom in atoms.tolist() if atom not in self._rows][:PANEL])
+        panel = np.array([atom for atom in atoms.tolist() if atom not in self._rows][: self.panel])
         self._rows.update(zip(panel.tolist(), self._compute(panel), strict=True))
 
     def row(self, index: int) -> Array:
@@ -207,24 +219,29 @@ class LazyGram:
 
     def block(self, atoms: Array) -> Array:
         """Rows and columns `atoms` of G, from a pass over these atoms alone."""
+        return self._block(atoms, np.float64)
+
+    def among(self, atoms: Array) -> SmallGram:
+        """Rows and columns `atoms`, computed now in single precision."""
+        return SmallGram(self._block(atoms, np.float32))
+
+    def _block(self, atoms: Array, dtype: Any) -> Array:
+        """Rows and columns `atoms` of G, from products in a type."""
         block = np.zeros((len(atoms), len(atoms)))
         for values in self._values.among(atoms):
-            block += values.T @ values
+            part = values.astype(dtype, copy=False)
+            block += part.T @ part
         if self._atom_sum is not None:
             block -= np.outer(self._atom_sum[atoms], self._atom_sum[atoms])
         if self._ridge:
             block += self._ridge * self._penalty.block(atoms)
         return block
 
-    def among(self, atoms: Array) -> SmallGram:
-        """Rows and columns `atoms`, computed now."""
-        return SmallGram(self.block(atoms))
-
     def _compute(self, panel: Array) -> Array:
         """Rows of G for the atoms of the panel, one blocked pass over the data."""
         rows = np.zeros((len(panel), len(self.diagonal)))
         for _, block in self._values:
-            rows += block[:, panel].T @ block
+            rows += block.T[panel] @ block
         if self._atom_sum is not None:
             rows -= np.outer(self._atom_sum[panel], self._atom_sum)
         if self._ridge:
@@ -234,6 +251,6 @@ class LazyGram:
     def _forget(self) -> None:
         """Drop the oldest panel's rows while the kept ones outgrow the memory budget."""
         row_bytes = 8 * len(self.diagonal)
-        while self._rows and not blocks.fits(2 * row_bytes * (len(self._rows) + PANEL)):
-            for atom in list(self._rows)[:PANEL]:
+        while self._rows and not blocks.fits(2 * row_bytes * (len(self._rows) + self.panel)):
+            for atom in list(self._rows)[: self.panel]:
                 del self._rows[atom]

@@ -45,7 +45,7 @@ import numpy as np
 from pursuit._typing import Array
 from pursuit._validation import Samples, refuse_not_finite
 from pursuit.expansion.penalty import IDENTITY, Penalty
-from pursuit.greedy.gram_rows import PANEL, LazyGram, SmallGram, own_ridge
+from pursuit.greedy.gram_rows import KEPT_PANEL, PANEL, LazyGram, SmallGram, own_ridge
 from pursuit.greedy.pursuits import DRAFT_ATOMS
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import add_gram, gram_zeros, mirror, subtract_outer
@@ -66,7 +66,7 @@ __all__ = [
 ]
 
 # Steps for which the rows of one panel last, about.
-STEPS_A_PANEL = 5
+STEPS_A_PANEL = 10
 
 
 @dataclass(frozen=True)
@@ -203,24 +203,26 @@ def choose_route(shape: tuple[int, int], n_atoms: int, n_steps: int) -> str:
     """``"gram"`` or ``"direct"``, by memory first and then by arithmetic.
 
     The Gram route costs l M^2 flops (a symmetric update). The direct route costs 2 l M flops a row
-    of a panel and 2 l flops an entry of its draft's Gram matrix; both run at about half the rate of
-    a square product. A panel serves some five steps. Where the l x M matrix does not fit in memory,
-    each panel evaluates it anew.
+    of a panel, at half the rate as there are few rows, and 2 l flops an entry of its draft's Gram
+    matrix. A panel serves some ten steps. Where the l x M matrix does not fit in memory, panels are
+    larger, and each evaluates it anew.
     """
     n_rows, n_features = shape
     if not blocks.fits(8.0 * n_atoms * n_atoms):
         return "direct"
     n_panels = max(1.0, n_steps / STEPS_A_PANEL)
-    panel, draft = 2.0 * PANEL * n_atoms, 2.0 * min(DRAFT_ATOMS, n_atoms) ** 2
     kept = blocks.fits(8.0 * n_rows * n_atoms)
+    panel = 4.0 * (KEPT_PANEL if kept else PANEL) * n_atoms
+    draft = 2.0 * min(DRAFT_ATOMS, n_atoms) ** 2
     kernels = 0.0 if kept else (2.0 * n_features + 30.0) * n_atoms
-    return "gram" if n_atoms**2 <= n_panels * (2.0 * (panel + draft) + kernels) else "direct"
+    return "gram" if n_atoms**2 <= n_panels * (panel + draft + kernels) else "direct"
 
 
 class WeightedValues:
     """The dictionary on the training rows: blocks of sqrt(w_i) (d(x_i) - o), in float64.
 
-    Iterating gives pairs (rows, values): a slice, and an array of shape (n_rows, n_atoms).
+    Iterating gives pairs (rows, values): a slice, and an array of shape (n_rows, n_atoms), which
+    the next block overwrites.
 
     Parameters
     ----------
@@ -267,31 +269,44 @@ class WeightedValues:
         if self._keep:
             everything = slice(0, n_rows)
             if self._kept is None:
-                self._kept = self._block(everything)
+                # Atom after atom: passes read all rows of some atoms.
+                by_atom = np.empty((self.n_atoms, n_rows)).T
+                self._kept = self._block(everything, by_atom)
             yield everything, self._kept
             return
+        room: Array | None = None
         for rows in blocks.panels(n_rows, 8.0 * self.n_atoms):
-            yield rows, self._block(rows)
+            # New memory costs about as much as what is written into it.
+            room = np.empty((rows.stop, self.n_atoms)) if room is None else room
+            yield rows, self._block(rows, room[: rows.stop - rows.start])
 
     def among(self, atoms: Array) -> Iterator[Array]:
         """Blocks of the values of some atoms alone, (n_rows, len(atoms))."""
         if self._kept is not None:
-            yield self._kept[:, atoms]
+            yield self._kept.T[atoms].T
             return
         functions = self.subset(atoms)
         for rows in blocks.row_blocks(self.samples.X.shape[0], 8.0 * len(atoms)):
             yield self._weighted(rows, functions, self.origin.atoms[atoms])
 
-    def _block(self, rows: slice) -> Array:
-        """Values of one block of rows."""
-        return self._weighted(rows, self.functions, self.origin.atoms)
+    @property
+    def kept(self) -> bool:
+        """Whether a further pass reads values from memory."""
+        return self._keep
 
-    def _weighted(self, rows: slice, functions: Callable[[Any], Array], origin: Array) -> Array:
+    def _block(self, rows: slice, out: Array | None = None) -> Array:
+        """Values of one block of rows."""
+        return self._weighted(rows, self.functions, self.origin.atoms, out)
+
+    def _weighted(
+        self,
+        rows: slice,
+        functions: Callable[[Any], Array],
+        origin: Array,
+        out: Array | None = None,
+    ) -> Array:
         """Values of some functions on a block of rows, measured from `origin`, weighted."""
-        values = blocks.evaluate(functions, self.samples.X[rows], len(origin))
-        values = np.asarray(values, dtype=np.float64)
-        if self.centred:
-            values -= origin
+        values = blocks.evaluate(functions, self.samples.X[rows], len(origin), origin, out)
         weights = self.samples.weights[rows]
         if (weights != 1.0).any():
             values *= np.sqrt(weights)[:, None]
@@ -323,11 +338,12 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
     cross = np.zeros((n_targets, n_atoms))
     for rows, block in values:
         root = np.sqrt(weights[rows])
-        sums = root @ block
-        if not np.isfinite(sums).all():
+        with np.errstate(invalid="ignore"):
+            sums = np.column_stack([root, weighted[rows] / root[:, None]]).T @ block
+        if not np.isfinite(sums[0]).all():
             refuse_not_finite(block, rows.start)
-        atom_sum += sums
-        cross += (weighted[rows] / root[:, None]).T @ block
+        atom_sum += sums[0]
+        cross += sums[1:]
         if gram is None:
             diagonal += np.einsum("ij,ij->j", block, block)
         else:

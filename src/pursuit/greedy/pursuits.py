@@ -49,8 +49,8 @@ __all__ = ["DRAFT_ATOMS", "BasicPursuit", "LeastCorrelated", "PivotedFactor", "P
 
 # 1 - cos^2 below which two atoms are copies of each other.
 COPY_TOLERANCE = 1e-12
-# A draft takes so many steps among so many of the best atoms.
-DRAFT_STEPS, DRAFT_ATOMS = 16, 512
+# A draft guesses among so many of the best atoms.
+DRAFT_ATOMS = 512
 # Numbers of V up to which it stays near the processor, so that a step may read all of it.
 LARGEST_NEAR = 1 << 19
 # A squared residual below this share of the targets' squared norm is rounding.
@@ -215,7 +215,7 @@ class PivotedFactor(Pursuit):
             return
         likely = self._likely(g, scores)
         self.gram.prefetch(likely)
-        panel = np.array([k for k in likely[:DRAFT_STEPS] if self.gram.has(k)])
+        panel = np.array([k for k in likely[: self.gram.panel] if self.gram.has(k)])
         self.factor.look_ahead(panel, np.array([self.gram.row(k) for k in panel]))
 
     def _likely(self, g: int, scores: Array) -> Array:
@@ -233,9 +233,9 @@ class PivotedFactor(Pursuit):
             rule=self.rule,
             supervised=False,
         )
-        draft.factor = self.factor.among(active, DRAFT_STEPS)
+        draft.factor = self.factor.among(active, self.gram.panel)
         draft.pivots = draft.factor.pivots
-        draft.extend(DRAFT_STEPS)
+        draft.extend(self.gram.panel)
         ahead = active[draft.pivots]
         first = np.append(g, ahead[ahead != g])
         return np.concatenate([first, best[~np.isin(best, first)]])

@@ -180,7 +180,13 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def evaluate(functions: Functions, X: Any, n_columns: int) -> Array:
+def evaluate(
+    functions: Functions,
+    X: Any,
+    n_columns: int,
+    origin: Array | None = None,
+    out: Array | None = None,
+) -> Array:
     """Values of `functions` on the rows of `X`, chunk by chunk on all cores.
 
     Parameters
@@ -191,25 +197,36 @@ def evaluate(functions: Functions, X: Any, n_columns: int) -> Array:
         The rows of one block.
     n_columns : int
         Number of functions.
+    origin : ndarray of shape (n_columns,), optional
+        Subtracted from each row of values, which then are float64.
+    out : ndarray of float64 of shape (n_rows, n_columns), optional
+        Where values less their origin go.
 
     Returns
     -------
     values : ndarray of shape (n_rows, n_columns)
-        In the floating type that the functions return.
+        Without `origin` in the floating type that the functions return.
     """
     n_rows = X.shape[0]
-    if n_rows * n_columns < SMALLEST_PARALLEL_SIZE:
+    if origin is None and n_rows * n_columns < SMALLEST_PARALLEL_SIZE:
         return functions(X)
-    size = max(8, int(CHUNK_BYTES / (8 * n_columns)))
+    size = max(8, min(int(CHUNK_BYTES / (8 * n_columns)), -(-n_rows // n_threads())))
     chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    first = functions(X[chunks[0]])
-    values = np.empty((n_rows, n_columns), dtype=first.dtype)
-    values[chunks[0]] = first
+    if origin is None:
+        first = functions(X[chunks[0]])
+        values = np.empty((n_rows, n_columns), dtype=first.dtype)
+        values[chunks.pop(0)] = first
+    else:
+        values = np.empty((n_rows, n_columns)) if out is None else out
 
     def fill(rows: slice) -> None:
-        values[rows] = functions(X[rows])
+        part = functions(X[rows])
+        if origin is None:
+            values[rows] = part
+        else:
+            np.subtract(part, origin, out=values[rows])
 
-    in_parallel(fill, chunks[1:])
+    in_parallel(fill, chunks)
     return values
 
 
