@@ -45,8 +45,8 @@ import numpy as np
 from pursuit._typing import Array
 from pursuit._validation import Samples, refuse_not_finite
 from pursuit.expansion.penalty import IDENTITY, Penalty
+from pursuit.greedy.drafts import DRAFT_ATOMS
 from pursuit.greedy.gram_rows import KEPT_PANEL, PANEL, LazyGram, SmallGram, own_ridge
-from pursuit.greedy.pursuits import DRAFT_ATOMS
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import add_gram, gram_zeros, mirror, subtract_outer
 from pursuit.linalg.memory import require_memory

@@ -28,11 +28,10 @@ Under a ridge nu stays larger than the rank test asks; there an exact copy of a 
 excluded, so that a row of weight 2 and the same row twice give one model. Cost of a step: O(M n)
 for an orthogonal rule, O(M) for the basic one, and one row of G.
 
-Panels. Most of that time goes into reading V, or into rows of G where these are computed. A
-*draft*, the pursuit itself on the few best atoms and in single precision, guesses the next pivots,
-and what they need is formed in one product (``look_ahead`` of ``linalg/partial_cholesky.py``,
-``prefetch`` of ``gram_rows.py``). Every step is still taken by the scores of all atoms: a wrong
-guess costs time alone.
+Panels. Most of that time goes into reading V, or into rows of G where these are computed. A draft
+(``drafts.py``) guesses the next pivots, and what they need is formed in one product (``look_ahead``
+of ``linalg/partial_cholesky.py``, ``prefetch`` of ``gram_rows.py``). Every step is still taken by
+the scores of all atoms: a wrong guess costs time alone.
 """
 
 from __future__ import annotations
@@ -40,17 +39,16 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit._typing import Array
+from pursuit.greedy.drafts import DRAFT_ATOMS, draft
 from pursuit.greedy.gram_rows import GramRows
 from pursuit.greedy.pivot_rules import scores_of
 from pursuit.linalg.factor import cholesky, solve_transposed
 from pursuit.linalg.partial_cholesky import DICTIONARY_RANK, PartialCholesky, first_best
 
-__all__ = ["DRAFT_ATOMS", "BasicPursuit", "LeastCorrelated", "PivotedFactor", "Pursuit"]
+__all__ = ["BasicPursuit", "LeastCorrelated", "PivotedFactor", "Pursuit"]
 
 # 1 - cos^2 below which two atoms are copies of each other.
 COPY_TOLERANCE = 1e-12
-# A draft guesses among so many of the best atoms.
-DRAFT_ATOMS = 512
 # Numbers of V up to which it stays near the processor, so that a step may read all of it.
 LARGEST_NEAR = 1 << 19
 # A squared residual below this share of the targets' squared norm is rounding.
@@ -200,6 +198,11 @@ class PivotedFactor(Pursuit):
         self.initial_cross = cross
         self.gram_entries: list[Array] = []
 
+    def extend(self, n_steps: int) -> str | None:
+        """Take up to `n_steps` more steps; return why it ended early, or None."""
+        self.factor.reserve(min(n_steps, self.n_usable))
+        return super().extend(n_steps)
+
     def _choose(self, g: int, row: Array, score: float) -> None:
         """Orthogonalise the dictionary against atom g (figure 3)."""
         z = self.cross[:, g] / np.sqrt(self.factor.residual[g])
@@ -219,24 +222,9 @@ class PivotedFactor(Pursuit):
         self.factor.look_ahead(panel, np.array([self.gram.row(k) for k in panel]))
 
     def _likely(self, g: int, scores: Array) -> Array:
-        """g, the atoms of a draft of the next steps, and the others from the best on.
-
-        The draft is the pursuit itself on the few best atoms. The best scores alone would not do:
-        they belong to atoms that resemble each other, of which one will be chosen.
-        """
+        """g, the atoms of a draft of the next steps, and the others from the best on."""
         best = super()._likely(g, scores)
-        active = np.sort(best)
-        draft = Draft(
-            self.gram.among(active),
-            self.cross[:, active],
-            np.zeros(1),
-            rule=self.rule,
-            supervised=False,
-        )
-        draft.factor = self.factor.among(active, self.gram.panel)
-        draft.pivots = draft.factor.pivots
-        draft.extend(self.gram.panel)
-        ahead = active[draft.pivots]
+        ahead = draft(self.gram, self.factor, self.cross, self.rule, np.sort(best))
         first = np.append(g, ahead[ahead != g])
         return np.concatenate([first, best[~np.isin(best, first)]])
 
@@ -256,13 +244,6 @@ class PivotedFactor(Pursuit):
         factor = cholesky(block)
         del self.pivots[len(factor) :]
         return factor, solve_transposed(factor, self.initial_cross[:, self.pivots].T)
-
-
-class Draft(PivotedFactor):
-    """A pursuit on few atoms, all of whose rows are at hand: it does not look ahead."""
-
-    def _prepare(self, g: int, scores: Array) -> None:
-        """Nothing to do."""
 
 
 class BasicPursuit(Pursuit):

@@ -135,7 +135,6 @@ class PartialCholesky:
     ) -> None:
         self.diagonal = diagonal
         self.residual = np.array(diagonal if residual is None else residual, dtype=np.float64)
-        self.rank_tolerance = rank_tolerance
         self.threshold = rank_tolerance * diagonal
         self.usable = self.residual > self.threshold
         if excluded is not None:
@@ -191,27 +190,12 @@ class PartialCholesky:
         """Whether `g` is in the panel."""
         return g in self._panel
 
-    def among(self, candidates: Array, n_more: int) -> PartialCholesky:
-        """A factorisation of some candidates that goes on from here, with V in single precision.
-
-        Parameters
-        ----------
-        candidates : ndarray of int
-            Those that it knows.
-        n_more : int
-            Steps that it will take.
-        """
-        n = len(self)
-        part = PartialCholesky(
-            self.diagonal[candidates],
-            self.rank_tolerance,
-            excluded=~self.usable[candidates],
-            residual=self.residual[candidates],
-        )
-        part._rows = np.empty((n + n_more, len(candidates)), dtype=np.float32)
-        part._rows[:n] = self.V[:, candidates]
-        part._columns = list(self._columns)
-        return part
+    def reserve(self, n_more: int) -> None:
+        """Make room for so many more vectors: growing as they come would copy V again and again."""
+        if len(self) + n_more > len(self._rows):
+            larger = np.empty((len(self) + n_more, len(self.diagonal)))
+            larger[: len(self)] = self.V
+            self._rows = larger
 
     def append(self, column: Array, head: Array, length: float) -> Array:
         """Append any vector.
@@ -273,11 +257,9 @@ class PartialCholesky:
         """Store a row of V and a column of R, and bring the residual and the rank test up."""
         n = len(self)
         if n == len(self._rows):
-            larger = np.empty((max(FIRST_CAPACITY, 2 * n), len(v)))
-            larger[:n] = self._rows
-            self._rows = larger
+            self.reserve(max(FIRST_CAPACITY, n))
         self._rows[n] = v
-        self._columns.append(np.append(head, length))
+        self._columns.append(np.concatenate((head, (length,))))
         self.residual -= v * v
         np.maximum(self.residual, 0.0, out=self.residual)
         self.usable &= self.residual > self.threshold
