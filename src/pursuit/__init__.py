@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pursuit.convex_network.convex_network import ConvexNetworkClassifier
     from pursuit.decomposition.kernel_cca import SparseKernelCCA
     from pursuit.decomposition.kernel_pca import SparseKernelPCA
+    from pursuit.decomposition.novelty import KernelPCANovelty
     from pursuit.decomposition.nystroem import GreedyNystroem
     from pursuit.density.bayes_classifier import DensityClassifier
     from pursuit.density.kernel_regression import NadarayaWatsonRegressor
@@ -92,6 +93,7 @@ __all__ = [
     "KernelMatchingPursuitRegressor",
     "KernelMatchingPursuitRegressorCV",
     "KernelMetric",
+    "KernelPCANovelty",
     "KernelStatistics",
     "LocalGaussianDensity",
     "ManifoldParzenDensity",
@@ -148,6 +150,7 @@ _HOMES = {
     "convex_network.convex_network": ("ConvexNetworkClassifier",),
     "decomposition.kernel_cca": ("SparseKernelCCA",),
     "decomposition.kernel_pca": ("SparseKernelPCA",),
+    "decomposition.novelty": ("KernelPCANovelty",),
     "decomposition.nystroem": ("GreedyNystroem",),
     "density.bayes_classifier": ("DensityClassifier",),
     "density.kernel_regression": ("NadarayaWatsonRegressor",),

@@ -326,11 +326,16 @@ def with_entries(cls: Class) -> Class:
 def with_inherited_sections(cls: Class) -> Class:
     """Put the base's entries where a docstring says ``{parameters}`` and ``{attributes}``.
 
-    The base is the nearest one with a ``Parameters`` section.
+    The base is the nearest one with a ``Parameters`` section; entries that the class has itself are
+    left out.
     """
+    own = set(re.findall(r"^    (\w+) : ", cls.__doc__ or "", flags=re.MULTILINE))
     base = next(b for b in cls.__mro__[1:] if "\n    Parameters\n" in (b.__doc__ or ""))
     for name in ("Parameters", "Attributes"):
         after = str(base.__doc__).partition(f"    {name}\n    {'-' * len(name)}\n    ")[2]
         entries = re.split(r"\n+    [A-Z][A-Za-z ]+\n    -+\n", after)[0]
+        listed = re.split(r"\n(?=    \S)", entries)
+        kept = (each for each in listed if each.split(" : ")[0].strip() not in own)
+        entries = "\n".join(kept).lstrip()
         cls.__doc__ = (cls.__doc__ or "").replace(f"{{{name.lower()}}}", entries)
     return cls

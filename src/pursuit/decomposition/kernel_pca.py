@@ -434,7 +434,10 @@ class SparseKernelPCA(LandmarkTransformer):
         residual : ndarray of shape (n_samples,)
             As `residual` of ``truncate(n)``.
         """
-        rows = self._validated(X)
+        yield from self._staged(self._validated(X))
+
+    def _staged(self, rows: Any) -> Iterator[Array]:
+        """`staged_residual` of checked rows."""
         left = self.kernel_.diagonal(rows)
         # In the basis of eq. 4 the coordinates of a smaller span are the first ones.
         Z = self._uncentred(rows) @ self._rotation.T

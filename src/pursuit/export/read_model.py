@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import OutlierMixin, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.linear_model import (
     ElasticNet,
@@ -229,7 +229,7 @@ def _form(model: Any, record: PlainModel) -> dict[str, Any]:
         return _regression(model)
     if isinstance(model, (SparseOneClass, CompressedOutlierDetector)):
         return _detection(model, record)
-    if not isinstance(model, LandmarkTransformer):
+    if not isinstance(model, LandmarkTransformer) or isinstance(model, OutlierMixin):
         raise ValueError(f"export: {type(model).__name__} is not known; {INSTEAD}")
     return {}
 

@@ -18,6 +18,7 @@ CLASSES = {
     "Moments": "pursuit.greedy.normal_equations",
     "Origin": "pursuit.greedy.normal_equations",
     "GreedyNystroem": "pursuit.decomposition.nystroem",
+    "KernelPCANovelty": "pursuit.decomposition.novelty",
     "SparseKernelPCA": "pursuit.decomposition.kernel_pca",
     "SparseKernelCCA": "pursuit.decomposition.kernel_cca",
     "RelevanceVectorClassifier": "pursuit.sparse_bayes.relevance_vector",

@@ -14,6 +14,7 @@ from pursuit.base.arrays import following, native
 from pursuit.base.callbacks import CallbackSupport, Watcher
 from pursuit.base.docstrings import with_entries
 from pursuit.base.estimators import ExpansionEstimator
+from pursuit.base.novelty import score_quantile
 from pursuit.base.parameters import KernelParameters, constructor, positional
 from pursuit.expansion.expansion import KernelExpansion
 from pursuit.expansion.predictor import Answers, Novelty
@@ -173,7 +174,7 @@ class SparseOneClass(OutlierMixin, CallbackSupport, KernelParameters, ExpansionE
         self.energy_path_, self.stop_reason_ = descent.values, descent.reason
         self.n_iter_ = len(descent.values) - 1
         shares = samples.weights / samples.weights.sum()
-        self.offset_ = _quantile(self.expansion_(samples.X)[:, 0], shares, self.contamination)
+        self.offset_ = score_quantile(self.expansion_(samples.X)[:, 0], shares, self.contamination)
 
     def _check_parameters(self) -> None:
         """Raise one error that names the first parameter out of range."""
@@ -241,13 +242,3 @@ class SparseOneClass(OutlierMixin, CallbackSupport, KernelParameters, ExpansionE
     def _answers(self) -> Answers:
         """Inside or outside."""
         return Novelty(self.offset_)
-
-
-def _quantile(scores: Array, shares: Array, level: float) -> float:
-    """The score that a share `level` of the weight lies below."""
-    if np.ptp(shares) == 0.0:
-        return float(np.quantile(scores, level))
-    order = np.argsort(scores, kind="stable")
-    below = np.cumsum(shares[order])
-    position = min(int(np.searchsorted(below, level)), len(order) - 1)
-    return float(scores[order[position]])
