@@ -474,6 +474,29 @@ def deflation(K, weights, n_steps):
     return Deflation(picks, traces, matrix)
 
 
+def sparse_greedy_matrix_approximation(K, n_steps):
+    """Algorithm 2 of Smola and Schoelkopf (ICML 2000), without sub-sampling.
+
+    Every function k(x_j, .) is approximated by sum_i alpha_ij k(x_i, .) over the basis; the next
+    basis function is the one with which sum_j |k(x_j, .) - sum_i alpha_ij k(x_i, .)|^2 is least.
+    """
+    basis, errors = [], []
+    for _ in range(n_steps):
+        left = np.full(len(K), np.inf)
+        for i in set(range(len(K))) - set(basis):
+            trial = [*basis, i]
+            inner, cross = K[np.ix_(trial, trial)], K[trial]
+            alpha = np.linalg.lstsq(inner, cross, rcond=None)[0]
+            left[i] = np.sum(
+                np.diag(K)
+                - 2 * np.sum(alpha * cross, axis=0)
+                + np.sum(alpha * (inner @ alpha), axis=0)
+            )
+        basis.append(int(np.argmin(left)))
+        errors.append(left.min())
+    return basis, errors
+
+
 # Model choice by brute force.
 
 

@@ -4,7 +4,7 @@ from math import comb, e, log, log2, sqrt
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
 
 from pursuit import KernelMatchingPursuitRegressor, SparseKernelPCA
 from pursuit.bounds import (
@@ -378,3 +378,21 @@ def test_coverage_of_cca_bound(rng):
     failures, optimistic = count_failures(draw, cca_bound, 3000, 3, 1.0)
     assert failures <= 10
     assert optimistic > 50
+
+
+def test_theorem_4_as_printed_and_as_derived():
+    """Printed: that of theorem 3. Derived: 2 k coefficients and a constant (see bounds.py)."""
+    m, k, t, delta = 5000, 7, 40, 0.1
+    n = m - k - t
+
+    def plain(d):
+        count = d * np.log2(4 * np.e * n / d) + k * np.log2(np.e * m / k)
+        return 2 / n * (count + t * np.log2(np.e * (m - k) / t) + np.log2(2 * m**2 / delta))
+
+    assert_allclose(cca_bound(m, k, t, delta=delta), plain(k + 1))
+    assert_allclose(cca_bound(m, k, t, delta=delta, form="derived"), plain(2 * k + 1))
+    # What it costs: k log2(4 e n / k) / n or so, little for the few pairs that it is made for.
+    assert_array_less(cca_bound(m, k, t), cca_bound(m, k, t, form="derived"))
+    assert cca_bound(m, 0, t, form="derived") == cca_bound(m, 0, t)
+    with pytest.raises(ValueError, match="form"):
+        cca_bound(m, k, t, form="other")

@@ -29,6 +29,9 @@ Where the printed text slips, and what is computed here:
 * Theorem 3 is stated for functions in the span of the k kernels. Its k + 1 leaves room for an
   intercept: in the space of the k + 1 coefficients the conditions ``f(x) - y = +-alpha`` of the
   proof's 2 (m-k-t) points are 4 (m-k-t) hyperplanes, and every dichotomy is a union of cells.
+* Theorem 4 is printed with the expression of theorem 3. But ``f_x(x) - f_y(y)`` has k coefficients
+  for each of the two views, so that the argument of theorem 3 gives 2 k + 1 in place of k + 1:
+  ``cca_bound(..., form="derived")``.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ import numpy as np
 from scipy.special import entr, xlogy
 
 from pursuit._typing import Array
-from pursuit._validation import check_integer, check_real
+from pursuit._validation import check_choice, check_integer, check_real
 
 __all__ = [
     "cca_bound",
@@ -193,6 +196,11 @@ def matching_pursuit_bound(
     >>> matching_pursuit_bound(100_000, [10, 20, 40], [3000, 1000, 900]).round(3)
     array([0.41 , 0.176, 0.173])
     """
+    return _bound(n_samples, n_vectors, n_errors, 1, delta)
+
+
+def _bound(n_samples: int, n_vectors: Any, n_errors: Any, views: int, delta: float) -> Any:
+    """Theorem 3 for functions of so many coefficients a basis vector."""
     _check_confidence(n_samples, delta)
     k, t = np.broadcast_arrays(  # counts in float64: their products do not overflow
         _counts("n_vectors", n_vectors), _counts("n_errors", n_errors)
@@ -206,7 +214,7 @@ def matching_pursuit_bound(
             f"{n.min():g}, with n_samples = {n_samples}"
         )
     bits = (
-        _log_count(4 * n, np.minimum(k + 1, 4 * n))
+        _log_count(4 * n, np.minimum(views * k + 1, 4 * n))
         + _log_count(n_samples, k)
         + _log_count(n_samples - k, t)
         + np.log(2 * float(n_samples) ** 2 / delta)
@@ -215,7 +223,9 @@ def matching_pursuit_bound(
     return bound if bound.ndim else float(bound)
 
 
-def cca_bound(n_samples: int, n_vectors: Any, n_errors: Any, *, delta: float = 0.05) -> Any:
+def cca_bound(
+    n_samples: int, n_vectors: Any, n_errors: Any, *, delta: float = 0.05, form: str = "printed"
+) -> Any:
     r"""Bound on the probability that the two views of sparse kernel CCA disagree (theorem 4).
 
     The expression of `matching_pursuit_bound`; an error is ``|f_x(x) - f_y(y)| > alpha``, with the
@@ -231,6 +241,9 @@ def cca_bound(n_samples: int, n_vectors: Any, n_errors: Any, *, delta: float = 0
         Number t of errors among the m - k pairs outside the basis; m - k - t must be positive.
     delta : float, default 0.05
         One minus the confidence, in (0, 1).
+    form : {"printed", "derived"}, default "printed"
+        The expression as the paper has it, or with 2 k + 1 in place of k + 1 for the 2 k
+        coefficients of ``f_x - f_y``, which the argument of theorem 3 asks for.
 
     Returns
     -------
@@ -242,8 +255,11 @@ def cca_bound(n_samples: int, n_vectors: Any, n_errors: Any, *, delta: float = 0
     >>> from pursuit.bounds import cca_bound
     >>> round(cca_bound(100_000, 20, 1000), 3)
     0.176
+    >>> round(cca_bound(100_000, 20, 1000, form="derived"), 3)
+    0.182
     """
-    return matching_pursuit_bound(n_samples, n_vectors, n_errors, delta=delta)
+    check_choice("form", form, ("printed", "derived"))
+    return _bound(n_samples, n_vectors, n_errors, 1 if form == "printed" else 2, delta)
 
 
 def matching_pursuit_bound_path(

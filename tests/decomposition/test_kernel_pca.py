@@ -772,3 +772,19 @@ def test_errors_of_a_fitted_model(X):
     for method in (model.transform, model.residual):
         with pytest.raises(ValueError, match="has 4 features"):
             method(X[:, :4])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial"])
+def test_theorem_1_it_is_the_algorithm_of_smola_and_schoelkopf(kernel):
+    """Their algorithm 2, stated by approximations of functions, makes the same choices."""
+    X = np.random.default_rng(8).normal(size=(30, 3))
+    gamma = 0.4
+    K = (
+        reference.rbf(X, X, gamma)
+        if kernel == "rbf"
+        else reference.polynomial(X, X, gamma, degree=2, coef0=1.0)
+    )
+    basis, errors = reference.sparse_greedy_matrix_approximation(K, 7)
+    model = SparseKernelPCA(7, kernel=kernel, gamma=gamma, degree=2).fit(X)
+    assert_array_equal(model.support_, basis)
+    assert_allclose(model.residual_path_ * 30, errors, rtol=1e-6, atol=1e-9)
