@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from pursuit.cli.fit_large import fit_large_file, is_large
 from pursuit.cli.options import (
     EXISTING,
     READ,
@@ -118,6 +119,18 @@ class Fit:
         "--float32",
         default=False,
     )
+    stream: bool | None = option(
+        "Read a Parquet file in blocks, so that it need not fit in memory; by default where its "
+        "numbers take more than 256 MiB. Columns, gamma, C and the number of vectors are learned "
+        "from a sample, coefficients from all rows.",
+        "--stream/--no-stream",
+        default=None,
+    )
+    resume: bool = option(
+        "With --stream: go on from what a run with the same options left when it was killed.",
+        "--resume",
+        default=False,
+    )
     seed: int = option("Seed of all random choices.", default=0)
     input_format: InputFormat = format_option("input")
 
@@ -129,8 +142,10 @@ class Fit:
         from pursuit.table.preparation import matching
 
         require_folder(self.output)
-        model, missing = self._model(), tables.missing_words(self.na)
-        data, y = self._learn(model, read(self.data, missing, self.input_format))
+        if is_large(self):
+            return fit_large_file(self)
+        model, missing = self.unfitted(), tables.missing_words(self.na)
+        data, y = self.learn(model, read(self.data, missing, self.input_format))
         layout, loss = model.layout_, model.loss
         test = self.test and labelled(tables.read(self.test, missing), layout)
         if test:
@@ -178,7 +193,7 @@ class Fit:
         rows, labels = test
         known_labels(rows, labels, layout, sorted(set(y.tolist())))
 
-    def _model(self) -> Any:
+    def unfitted(self) -> Any:
         """Return the model of the options, not fitted."""
         from pursuit.table.model import TableModel
 
@@ -199,7 +214,7 @@ class Fit:
             random_state=self.seed,
         )
 
-    def _learn(self, model: Any, data: Any) -> tuple[Any, Any]:
+    def learn(self, model: Any, data: Any) -> tuple[Any, Any]:
         """Return the rows that have a target, and the targets."""
         from pursuit.io.tables import Table
 
