@@ -92,6 +92,16 @@ def test_the_draw_is_uniform_over_distinct_rows(rng):
     assert_array_equal(without, dictionary.draw_candidates(np.arange(50), 5, None))
 
 
+def test_the_html_representation_says_how_many_were_searched(monkeypatch):
+    monkeypatch.setattr(dictionary, "LARGEST_COMPLETE", 30)
+    monkeypatch.setattr(dictionary, "DEFAULT_CANDIDATES", 20)
+    model = KernelMatchingPursuitRegressor(2).fit(P.X, P.Y)
+    assert model.n_candidates_ == 20
+    if not hasattr(model, "_get_fitted_attr_html"):
+        pytest.skip("scikit-learn 1.9 is the first to show fitted attributes")
+    assert "n_candidates_" in model._repr_html_()
+
+
 def test_an_iterator_is_read_once():
     model = KernelMatchingPursuitRegressor(6, n_candidates=12)
     found = clone(model).fit_blocks(iter(in_blocks(P.X, P.Y)))

@@ -20,7 +20,7 @@ def run(X, Y, weights=None, *, n_components=100, forgetting=1.0, tol=1e-6, noise
     )
     for t, y in enumerate(Y):
         k = kernel(X[[t]], X[points])[0] if points else np.empty(0)
-        joined, removed = tracker.absorb(k, 1.0, y, 1.0 if weights is None else weights[t])
+        joined, removed, _ = tracker.absorb(k, 1.0, y, 1.0 if weights is None else weights[t])
         points += [t] * joined
         if removed is not None:
             del points[removed]

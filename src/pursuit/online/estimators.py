@@ -174,17 +174,17 @@ class _Online(ExpansionEstimator, KernelParameters):
         check_values(self._kernel, own[:, None])
         points = np.arange(m)
         for t in range(X.shape[0]):
-            k = values[t, points]
-            self._before(k, Y[t], float(weights[t]))
-            joined, removed = self.tracker_.absorb(k, float(own[t]), Y[t], float(weights[t]))
-            if joined:
+            row = (values[t, points], float(own[t]), Y[t], float(weights[t]))
+            found = self.tracker_.absorb(*row)
+            self._note(found.predicted, Y[t], float(weights[t]))
+            if found.joined:
                 points = np.append(points, m + t)
-            if removed is not None:
-                points = np.delete(points, removed)
+            if found.removed is not None:
+                points = np.delete(points, found.removed)
         self._points = pool[points]
 
-    def _before(self, k: Array, y: Array, weight: float) -> None:
-        """What is to be noted of a row before it is learned from."""
+    def _note(self, predicted: Array, y: Array, weight: float) -> None:
+        """Keep of a row what was predicted before it was learned from, if that is wanted."""
 
 
 def _stacked(points: Any, X: Any) -> Any:
@@ -467,9 +467,8 @@ class OnlineKernelClassifier(ClassifierMixin, _Online, ExpansionClassifier):
         self.temperature_ = fit_temperature(values, codes.astype(int), weights)
         return self
 
-    def _before(self, k: Array, y: Array, weight: float) -> None:
+    def _note(self, predicted: Array, y: Array, weight: float) -> None:
         """Note the decision value of a row, its class and its weight."""
-        values = k @ self.tracker_.coefficients if len(k) else np.zeros(len(y))
         code = float(class_codes(y[None])[0])
-        self._noted.append(np.concatenate([values, [code, weight]])[None])
+        self._noted.append(np.concatenate([predicted, [code, weight]])[None])
         del self._noted[:-RECENT]

@@ -49,7 +49,7 @@ there, but loses all digits where rows resemble each other.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr_delete
@@ -57,7 +57,7 @@ from scipy.linalg import qr_delete
 from pursuit._typing import Array
 from pursuit.linalg.factor import solve_transposed, solve_upper
 
-__all__ = ["Tracker", "fresh"]
+__all__ = ["Absorbed", "Tracker", "fresh"]
 
 TINY = float(np.finfo(float).tiny)
 
@@ -68,6 +68,24 @@ def bordered(square: Array, column: Array, corner: float) -> Array:
     larger = np.empty((m + 1, m + 1))
     larger[:m, :m], larger[m, :m], larger[:m, m], larger[m, m] = square, column, column, corner
     return larger
+
+
+class Absorbed(NamedTuple):
+    """What came of a row.
+
+    Attributes
+    ----------
+    joined : bool
+        Whether it has become a point, the last one.
+    removed : int or None
+        The point that has gone since, counted with the new one.
+    predicted : ndarray of shape (n_targets,)
+        Its targets as they were predicted before it was learned from.
+    """
+
+    joined: bool
+    removed: int | None
+    predicted: Array
 
 
 @dataclass
@@ -101,7 +119,7 @@ class Tracker:
     >>> from pursuit.online.tracker import fresh
     >>> tracker = fresh(5, 1, noise=1.0, forgetting=1.0, tol=1e-6, constant=0.0)
     >>> tracker.absorb(np.empty(0), 1.0, np.array([3.0]), 1.0)
-    (True, None)
+    Absorbed(joined=True, removed=None, predicted=array([0.]))
     >>> tracker.mean  # half way between the prior's mean and the target
     array([[1.5]])
     """
@@ -141,7 +159,7 @@ class Tracker:
         found: Array = own - np.einsum("ij,ij->i", q, values - q @ self.covariance)
         return np.maximum(found, 0.0)
 
-    def absorb(self, k: Array, k_tt: float, y: Array, weight: float) -> tuple[bool, int | None]:
+    def absorb(self, k: Array, k_tt: float, y: Array, weight: float) -> Absorbed:
         """Take one row (steps 1 to 5).
 
         Parameters
@@ -157,10 +175,8 @@ class Tracker:
 
         Returns
         -------
-        joined : bool
-            Whether the row has become a point, the last one.
-        removed : int or None
-            The point that has gone since, counted with the new one.
+        absorbed : Absorbed
+            What came of it.
         """
         if self.forgetting < 1.0:
             self._forget()
@@ -184,10 +200,10 @@ class Tracker:
         self.mean = self.mean + np.outer(h, e / s_y2)
         self.covariance = self.covariance - np.outer(h, h / s_y2)
         if len(self.mean) <= self.n_components:
-            return joined, None
+            return Absorbed(joined, None, predicted)
         least = self._least()
         self._remove(least)
-        return joined, least
+        return Absorbed(joined, least, predicted)
 
     def _forget(self) -> None:
         """Step 1."""
