@@ -66,6 +66,7 @@ from pursuit.density.device_spheres import device_log_sums
 from pursuit.geometry.distances import common_shift, from_products
 from pursuit.geometry.kd_tree import bounding_boxes, box_distances, kd_tree_leaves
 from pursuit.geometry.local_covariance import leading_axes, leading_mixtures
+from pursuit.geometry.shared_products import SharedProducts
 from pursuit.linalg import blocks
 
 __all__ = [
@@ -218,6 +219,7 @@ def oriented(
     weights: Array,
     n_components: int,
     noise_variance: float,
+    products: SharedProducts | None = None,
 ) -> Gaussians:
     """Gaussians along the local axes of the centres (eq. 13.3).
 
@@ -233,6 +235,8 @@ def oriented(
         d, the largest number of axes that is asked for.
     noise_variance : float
         The smallest sigma^2 that is asked for.
+    products : SharedProducts, optional
+        Those of all centres less the shift of the mixture, if they have been made.
     """
     centres, n_features = spherical.centres, spherical.centres.shape[1]
     k = neighbors.shape[1]
@@ -242,7 +246,7 @@ def oriented(
     shifted = _shifted(spherical, centres)
     largest = float(row_norms(shifted, squared=True).max())
     if k < n_features and _loss(largest, noise_variance) <= MOST_LOST:
-        mixtures = leading_mixtures(shifted, neighbors, weights, d)
+        mixtures = leading_mixtures(shifted, neighbors, weights, d, products)
         return _with_axes(
             spherical, mixtures.variances, mixtures.mixing, mixtures.offsets, neighbors
         )

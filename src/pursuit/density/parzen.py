@@ -81,7 +81,7 @@ from pursuit.density.gaussian_mixture import (
     spheres,
     truncated,
 )
-from pursuit.geometry.local_covariance import nearest_indices
+from pursuit.geometry.local_covariance import nearest_indices, neighbors_and_products
 from pursuit.geometry.unique_rows import DistinctRows, distinct_rows
 from pursuit.kernels import is_precomputed, resolve_kernel
 from pursuit.linalg import blocks
@@ -463,9 +463,9 @@ class ManifoldParzenDensity(_Oriented):
         if self.n_components:
             m = len(distinct.X)
             k = m - 1 if self.n_neighbors is None else self.n_neighbors
-            neighbors = nearest_indices(distinct, np.arange(m), k)
+            neighbors, products = neighbors_and_products(distinct, k, spherical.shift)
             weights = self._weights(distinct, neighbors)
-            spherical = oriented(spherical, neighbors, weights, *self._model()[::-1])
+            spherical = oriented(spherical, neighbors, weights, *self._model()[::-1], products)
         self.gaussians_ = spherical
         return self
 

@@ -31,6 +31,7 @@ flat. Cost: the search, and a thin singular value decomposition of a k x D matri
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._warnings import warn
 from pursuit.geometry.nearest import NearestRows
+from pursuit.geometry.shared_products import SharedProducts, all_products, shared_products
 from pursuit.geometry.unique_rows import DistinctRows, distinct_rows
 from pursuit.linalg import blocks
 
@@ -51,6 +53,7 @@ __all__ = [
     "local_covariances",
     "nearest_indices",
     "nearest_rows",
+    "neighbors_and_products",
     "scales",
 ]
 
@@ -131,8 +134,29 @@ def nearest_indices(distinct: DistinctRows, queries: Array, n_neighbors: int) ->
     return _searched(distinct, queries, n_neighbors)[1]
 
 
+def neighbors_and_products(
+    distinct: DistinctRows, n_neighbors: int, shift: Array
+) -> tuple[Array, SharedProducts | None]:
+    """The neighbours of every row, and the products of all rows where these have been made for it.
+
+    Parameters
+    ----------
+    distinct : DistinctRows
+        All rows.
+    n_neighbors : int
+        See `nearest_rows`.
+    shift : ndarray of shape (n_features,)
+        Something near the rows, which the products are less.
+    """
+    products = all_products(distinct.X, shift)
+    return _searched(distinct, np.arange(len(distinct.X)), n_neighbors, products)[1], products
+
+
 def _searched(
-    distinct: DistinctRows, queries: Array, n_neighbors: int
+    distinct: DistinctRows,
+    queries: Array,
+    n_neighbors: int,
+    products: SharedProducts | None = None,
 ) -> tuple[NearestRows, Array]:
     """The rows ready for a search, and what it finds."""
     k = min(n_neighbors, len(distinct.X) - 1)
@@ -142,7 +166,7 @@ def _searched(
             "all of which are neighbors",
             ConvergenceWarning,
         )
-    index = NearestRows(distinct.X)
+    index = NearestRows(distinct.X, products)
     return index, index.search(distinct.X[queries], k, leave_out=queries)
 
 
@@ -185,14 +209,19 @@ def leading_axes(
 
 
 def leading_mixtures(
-    X: Array, neighbors: Array, weights: Array, n_components: int
+    X: Array,
+    neighbors: Array,
+    weights: Array,
+    n_components: int,
+    products: SharedProducts | None = None,
 ) -> LocalMixtures:
     """Leading eigenpairs of eq. 13.3 at each row, from the k x k products of differences.
 
     With the rows sqrt(w_k / sum w) (x_k - x_i) in M and MM' = W S^2 W', the axes are
     S U' = W'M. Nothing is divided by a small singular value. Cheaper than `leading_axes`, in
-    time and memory, where there are fewer neighbours than features; the smallest variances are
-    known to rounding of the largest.
+    time and memory, where there are fewer neighbours than features. The smallest variances are
+    known to rounding of the largest, or of the largest squared norm of a row where products of rows
+    are shared.
 
     Parameters
     ----------
@@ -204,26 +233,61 @@ def leading_mixtures(
         Weight of each neighbour, any scale; zero takes it out.
     n_components : int
         d; fewer where there are fewer neighbours or features.
+    products : SharedProducts, optional
+        Those of all rows, less the shift that X is without, if they have been made.
     """
     n_centres, k = neighbors.shape
     d = min(n_components, k, X.shape[1])
     mixing = np.zeros((n_centres, d, k), dtype=X.dtype)
     variances, offsets = np.zeros((n_centres, d)), np.zeros((n_centres, d))
     scale = scales(weights)
-    size = max(1, BATCH_BYTES // (8 * k * X.shape[1]))
+    width, products_of = _difference_products(X, neighbors, products)
+    size = max(1, BATCH_BYTES // (8 * k * width))
 
     def fill(start: int) -> None:
         rows = slice(start, start + size)
-        differences = X[neighbors[rows]] - X[rows, None]
-        differences *= scale[rows, :, None]
-        values, vectors = np.linalg.eigh(differences @ differences.transpose(0, 2, 1))
+        grams, along_centre = products_of(rows)  # (x_k - x_i)'(x_l - x_i) and (x_k - x_i)'x_i
+        grams *= scale[rows, :, None]
+        grams *= scale[rows, None, :]
+        values, vectors = np.linalg.eigh(grams)
         leading = vectors[:, :, ::-1][:, :, :d].transpose(0, 2, 1)
         variances[rows] = np.maximum(values[:, ::-1][:, :d], 0.0)
         mixing[rows] = leading * scale[rows, None]
-        offsets[rows] = (leading @ (differences @ X[rows, :, None]))[:, :, 0]
+        offsets[rows] = (leading @ (scale[rows] * along_centre)[:, :, None])[:, :, 0]
 
     blocks.in_parallel(fill, range(0, n_centres, size) if d else ())
     return LocalMixtures(mixing, variances, offsets)
+
+
+def _difference_products(
+    X: Array, neighbors: Array, products: SharedProducts | None
+) -> tuple[int, Callable[[slice], tuple[Array, Array]]]:
+    """Products of the differences to the neighbours, with each other and with the centre.
+
+    Also how many numbers of a neighbour they are made of: its features, or where products are
+    shared those with the other neighbours.
+    """
+    found = np.column_stack([neighbors, np.arange(len(X))])
+    known = None if products is None else products._replace(places=found)
+    shared = known or shared_products(X, found, X.dtype)
+
+    def one_by_one(rows: slice) -> tuple[Array, Array]:
+        differences = X[neighbors[rows]] - X[rows, None]
+        along_centre = (differences @ X[rows, :, None])[:, :, 0]
+        return differences @ differences.transpose(0, 2, 1), along_centre
+
+    if shared is None:
+        return X.shape[1], one_by_one
+    whole = shared.grams
+
+    def together(rows: slice) -> tuple[Array, Array]:
+        grams = whole(rows)
+        along_centre = grams[:, :-1, -1] - grams[:, -1:, -1]
+        differences = grams[:, :-1, :-1] - grams[:, :-1, -1:]
+        differences -= along_centre[:, None, :]
+        return differences, along_centre
+
+    return neighbors.shape[1], together
 
 
 def scales(weights: Array) -> Array:

@@ -161,6 +161,8 @@ class NearestRows:
     ----------
     rows : {ndarray, CSR matrix} of shape (n_rows, n_features)
         At least one finite row, float32 or float64. They are kept, not copied.
+    products : SharedProducts, optional
+        Those of all rows, for searches in which each query is the row that is left out.
 
     Examples
     --------
@@ -172,6 +174,7 @@ class NearestRows:
     """
 
     rows: Any
+    products: SharedProducts | None = field(default=None, repr=False)
     _shift: Array | None = field(init=False, repr=False)
     _shifted: Any = field(init=False, repr=False)
     _norms: Array = field(init=False, repr=False)
@@ -185,7 +188,7 @@ class NearestRows:
             n_terms = int(np.diff(rows.indptr).max(initial=1))
         else:
             n_terms = rows.shape[1]
-            shift = _useful_shift(rows)
+            shift = _useful_shift(rows) if self.products is None else self.products.shift
             if n_terms <= TREE_FEATURES and len(rows) >= TREE_ROWS:
                 tree = KDTree(np.asarray(rows, dtype=np.float64))
         shifted = rows if shift is None else rows - shift
@@ -306,7 +309,7 @@ class NearestRows:
         kept: Array = lengths**2 <= MOST_LOST * distances.mean(axis=1)
         return kept
 
-    def products(self, found: Array, dtype: Any) -> SharedProducts | None:
+    def shared_products(self, found: Array, dtype: Any) -> SharedProducts | None:
         """Products of the rows found, less a common shift, where sharing them pays.
 
         Parameters
@@ -389,11 +392,17 @@ class NearestRows:
 
     def _table(self, queries: Any, leave_out: Array) -> tuple[Array, Array]:
         """|x - q|^2 - |q|^2 by the product, infinite for the rows left out; and |q|^2."""
-        shifted = queries if self._shift is None else queries - self._shift.astype(queries.dtype)
-        table = from_products(inner(shifted, self._shifted), self._norms)
+        if self.products is None:
+            shifted = (
+                queries if self._shift is None else queries - self._shift.astype(queries.dtype)
+            )
+            table, norms = inner(shifted, self._shifted), row_norms(shifted, squared=True)
+        else:
+            table, norms = self.products.products[leave_out], self._norms[leave_out]
+        from_products(table, self._norms)
         out = np.flatnonzero(leave_out >= 0)
         table[out, leave_out[out]] = np.inf
-        return table, row_norms(shifted, squared=True).astype(np.float64)
+        return table, norms.astype(np.float64)
 
     def _device_products(
         self, queries: Any, n_candidates: int, leave_out: Array

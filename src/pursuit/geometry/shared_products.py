@@ -31,7 +31,7 @@ import numpy as np
 from pursuit._typing import Array
 from pursuit.linalg import blocks
 
-__all__ = ["SharedProducts", "shared_products"]
+__all__ = ["SharedProducts", "all_products", "shared_products"]
 
 # A product in one large matrix costs a third of one in a small matrix.
 GAIN = 3.0
@@ -48,10 +48,13 @@ class SharedProducts(NamedTuple):
         S.
     places : ndarray of int of shape (m, k)
         Rows of S.
+    shift : ndarray of shape (D,) or None
+        s; zero if None.
     """
 
     products: Array
     places: Array
+    shift: Array | None = None
 
     def grams(self, points: Any) -> Array:
         """G_i of some of the points, (n_points, k, k)."""
@@ -98,14 +101,38 @@ def shared_products(
     used[found] = True
     u, n_features = int(used.sum()), rows.shape[1]
     one_by_one = float(found.size) * found.shape[1] * (n_features - GATHERED_FEATURES)
-    together = float(u) ** 2
-    if together * n_features > GAIN * one_by_one or not blocks.fits(
-        2.0 * np.dtype(dtype).itemsize * together
-    ):
+    if float(u) ** 2 * n_features > GAIN * one_by_one or not _fits(u, dtype):
         return None
-    chosen = rows[used].astype(dtype)
+    return SharedProducts(_products(rows[used], dtype, shift), (np.cumsum(used) - 1)[found], shift)
+
+
+def all_products(rows: Array, shift: Array) -> SharedProducts | None:
+    """The products of all rows, each of them a point with itself alone; None where it does not pay.
+
+    Half of them serve a search of all rows among themselves.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, D)
+        Rows.
+    shift : ndarray of shape (D,)
+        s.
+    """
+    if rows.shape[1] <= GATHERED_FEATURES or not _fits(len(rows), rows.dtype):
+        return None
+    return SharedProducts(_products(rows, rows.dtype, shift), np.arange(len(rows))[:, None], shift)
+
+
+def _fits(n_rows: int, dtype: Any) -> bool:
+    """Whether the products of so many rows take at most half of the working memory."""
+    return blocks.fits(2.0 * np.dtype(dtype).itemsize * float(n_rows) ** 2)
+
+
+def _products(rows: Array, dtype: Any, shift: Array | None) -> Array:
+    """Each row less the shift with each: a symmetric product, at half the cost of another."""
+    chosen = rows.astype(dtype)
     if shift is not None:
         chosen -= shift.astype(dtype)
-    with blocks.blas_threads(together * n_features):
-        products = chosen @ chosen.T
-    return SharedProducts(products, (np.cumsum(used) - 1)[found])
+    with blocks.blas_threads(float(len(rows)) * rows.size):
+        products: Array = chosen @ chosen.T
+    return products

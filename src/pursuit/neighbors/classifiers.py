@@ -252,7 +252,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, Follow
 
         distances[...] = np.nan
         kept = np.flatnonzero(index.keeps_digits(near))
-        shared = index.products(near.found[kept], np.result_type(dtype, self._product_type))
+        shared = index.shared_products(near.found[kept], np.result_type(dtype, self._product_type))
         if shared is not None:
             lengths, grams = near.squared_distances[kept], shared.grams
             measure(kept, lambda p: LocalProducts(grams(p), lengths[p], n_features), 8.0 * (k + 1))
