@@ -5,7 +5,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pursuit.geometry import local_covariance
+from pursuit.geometry import local_covariance, shared_products
 from pursuit.geometry.local_covariance import (
     leading_axes,
     leading_mixtures,
@@ -171,6 +171,24 @@ def test_axes_as_combinations_of_the_neighbours(k, n_features, d, rng, monkeypat
     again = leading_mixtures(distinct.X, near, weights, d)
     assert_array_equal(again.mixing, found.mixing)
     assert_array_equal(again.offsets, found.offsets)
+
+
+@pytest.mark.parametrize("shared", ["all rows", "those found"])
+def test_axes_from_shared_products(shared, rng, monkeypatch):
+    """The same axes from one matrix of products, of all rows or of the neighbours alone."""
+    X = cloud(rng, n_features=220)
+    X -= X.mean(axis=0)
+    weights = rng.uniform(0.2, 4.0, size=40)
+    near = nearest_indices(distinct_rows(X, weights), np.arange(40), 6)
+    expected = leading_mixtures(X, near, weights[near], 4)
+    monkeypatch.setattr(shared_products, "GAIN", np.inf)
+    assert shared_products.shared_products(X, near, np.float64) is not None
+    products = shared_products.all_products(X, np.zeros(220)) if shared == "all rows" else None
+    found = leading_mixtures(X, near, weights[near], 4, products)
+    assert_allclose(found.variances, expected.variances, rtol=1e-9)
+    signs = np.sign(np.einsum("ijk,ijk->ij", found.mixing, expected.mixing))
+    assert_allclose(found.mixing * signs[:, :, None], expected.mixing, atol=1e-9)
+    assert_allclose(found.offsets * signs, expected.offsets, atol=1e-8)
 
 
 def test_neighbours_of_weight_zero_do_not_count(rng):

@@ -7,6 +7,7 @@ from scipy import sparse
 
 from pursuit.geometry import nearest
 from pursuit.geometry.nearest import NearestRows, chunks, gather
+from pursuit.geometry.shared_products import all_products
 
 
 def plain(rows, queries, k, leave_out=None):
@@ -84,6 +85,15 @@ def test_a_row_left_out_is_no_neighbour(name, rng):
     np.testing.assert_array_equal(found, plain(rows, rows[own], 6, leave_out))
     everything = NearestRows(rows[:9]).search(rows[:9], 20, np.arange(9))
     np.testing.assert_array_equal(everything, plain(rows[:9], rows[:9], 8, np.arange(9)))
+
+
+def test_all_rows_among_themselves(rng):
+    """From the products of all rows, copies and all."""
+    rows = np.repeat(rng.normal(size=(60, 230)), 2, axis=0) + 3.0
+    rows[::3] += rng.normal(size=(40, 230))
+    products = all_products(rows, rows.mean(axis=0))
+    found = NearestRows(rows, products).search(rows, 7, np.arange(120))
+    np.testing.assert_array_equal(found, plain(rows, rows, 7, np.arange(120)))
 
 
 def test_rows_of_which_the_products_say_nothing(rng):

@@ -86,7 +86,7 @@ __all__ = [
 MOST_LOST = 1e-10
 # Rows of one chunk, and the numbers of one block of centres, which stay in the cache.
 CHUNK_ROWS = 256
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 21
 # Bytes of the inner products of one chunk with all centres.
 INNER_BYTES = 1 << 26
 # With at most so many features and at least so many rows and centres, both are grouped if groups
@@ -544,7 +544,7 @@ class _Centres:
         exact = _loss(float(norms.max()), self.least_noise) > MOST_LOST
         inner = self._inner(X) if self.gaussians.neighbors is not None and self.d else None
         for part in groups:
-            distances = self._distances(part, X, norms, exact)
+            distances = self._distances(part, X, norms, exact, inner)
             squares = self._squares(part, X, inner)
             yield part, [self._block(part, i, distances, squares) for i in range(len(self.models))]
 
@@ -574,11 +574,14 @@ class _Centres:
         np.matmul(self.rows, X, out=inner[:-1])
         return inner
 
-    def _distances(self, part: Rows, X: Array, norms: Array, exact: bool) -> Array:
+    def _distances(
+        self, part: Rows, X: Array, norms: Array, exact: bool, inner: Array | None
+    ) -> Array:
         """|x - x_i|^2, from differences where products would lose too much."""
         if exact:
             return np.asarray(cdist(self.rows[part], X.T, "sqeuclidean"))
-        distances = from_products(self.rows[part] @ X, self.norms[part, None], norms)
+        products = self.rows[part] @ X if inner is None else inner[:-1][part].copy()
+        distances = from_products(products, self.norms[part, None], norms)
         return np.asarray(np.maximum(distances, 0.0, out=distances))
 
     def _squares(self, part: Rows, X: Array, inner: Array | None) -> Array | None:
