@@ -36,7 +36,7 @@ k log n for the tree. Blocks and threads change nothing in the result.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,26 +174,33 @@ class NearestRows:
     """
 
     rows: Any
-    products: SharedProducts | None = field(default=None, repr=False)
+    products: InitVar[SharedProducts | None] = None
+    _products: SharedProducts | None = field(init=False, repr=False)
     _shift: Array | None = field(init=False, repr=False)
     _shifted: Any = field(init=False, repr=False)
     _norms: Array = field(init=False, repr=False)
     _n_terms: int = field(init=False, repr=False)
     _tree: KDTree | None = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, products: SharedProducts | None) -> None:
         """Shift, squared norms, and the tree in low dimension."""
         rows, shift, tree = self.rows, None, None
         if sparse.issparse(rows):
             n_terms = int(np.diff(rows.indptr).max(initial=1))
         else:
             n_terms = rows.shape[1]
-            shift = _useful_shift(rows) if self.products is None else self.products.shift
+            shift = _useful_shift(rows) if products is None else products.shift
             if n_terms <= TREE_FEATURES and len(rows) >= TREE_ROWS:
                 tree = KDTree(np.asarray(rows, dtype=np.float64))
         shifted = rows if shift is None else rows - shift
         norms = row_norms(shifted, squared=True)
-        values = {"_shift": shift, "_shifted": shifted, "_norms": norms, "_tree": tree}
+        values = {
+            "_products": products,
+            "_shift": shift,
+            "_shifted": shifted,
+            "_norms": norms,
+            "_tree": tree,
+        }
         for name, value in {**values, "_n_terms": n_terms}.items():
             object.__setattr__(self, name, value)
 
@@ -392,13 +399,13 @@ class NearestRows:
 
     def _table(self, queries: Any, leave_out: Array) -> tuple[Array, Array]:
         """|x - q|^2 - |q|^2 by the product, infinite for the rows left out; and |q|^2."""
-        if self.products is None:
+        if self._products is None:
             shifted = (
                 queries if self._shift is None else queries - self._shift.astype(queries.dtype)
             )
             table, norms = inner(shifted, self._shifted), row_norms(shifted, squared=True)
         else:
-            table, norms = self.products.products[leave_out], self._norms[leave_out]
+            table, norms = self._products.products[leave_out], self._norms[leave_out]
         from_products(table, self._norms)
         out = np.flatnonzero(leave_out >= 0)
         table[out, leave_out[out]] = np.inf
