@@ -8,10 +8,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import product_rate, seconds
 
-PRODUCT_SIZE = 4096
+PRODUCT_SIZE = 3072
 READ_BYTES = 1 << 29
 N_EXPONENTIALS = 1 << 24
-ROUNDS = 5
+ROUNDS = 3
 TYPES = {"float32": np.float32, "float64": np.float64}
 
 

@@ -22,8 +22,8 @@ from benchmarks.compare import Measured, spend
 from benchmarks.report import percent
 from benchmarks.timing import Clock, in_fresh_process, product_rate, seconds
 from pursuit import KernelMatchingPursuitClassifier, datasets
+from pursuit.greedy import normal_equations
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import NumpyBackend
 
 N_TRAIN, N_CANDIDATES, N_VECTORS = 522_000, 2000, 400
 GAMMA = 1 / 54
@@ -89,7 +89,7 @@ def matching_pursuit():
     """Fit and score KMP, with clocks inside."""
     X, y, X_test, y_test = load()
     gram, kernel = Clock(), Clock()
-    NumpyBackend.add_gram = gram.around(NumpyBackend.add_gram)
+    normal_equations.add_gram = gram.around(normal_equations.add_gram)
     blocks.evaluate = kernel.around(blocks.evaluate)
     model = KernelMatchingPursuitClassifier(
         N_VECTORS, gamma=GAMMA, n_candidates=N_CANDIDATES, random_state=0
