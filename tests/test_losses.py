@@ -246,6 +246,21 @@ def test_curvature_product(case, rng):
     assert_allclose(Loss.curvature_product(loss, Y, F)(V), expected, rtol=1e-12, atol=1e-14)
 
 
+def test_sums_of_coupled_curvatures(rng):
+    Y = np.where(np.eye(4)[rng.integers(0, 4, size=9)] > 0, 1.0, -1.0)
+    F, weights = rng.normal(scale=4.0, size=Y.shape), rng.uniform(size=9)
+    expected = (weights[:, None, None] * CrossEntropy().curvature(Y, F)).sum(axis=0)
+    assert_allclose(CrossEntropy().curvature_sum(Y, F, weights), expected, rtol=1e-12)
+    assert_allclose(Loss.curvature_sum(CrossEntropy(), Y, F, weights), expected, rtol=1e-12)
+
+
+def test_a_common_shift_changes_what_the_loss_says_it_does(case, rng):
+    loss, Y, F = case
+    shifted = F + rng.normal(size=(len(F), 1))
+    same = np.allclose(loss.gradient(Y, F), loss.gradient(Y, shifted), rtol=1e-9, atol=1e-12)
+    assert loss.shift_invariant == same
+
+
 def test_convex_is_what_the_curvature_says(case):
     loss, Y, _ = case
     F = np.linspace(-4.0, 4.0, len(Y))[:, None] * np.cos(np.arange(Y.shape[1]))

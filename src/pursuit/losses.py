@@ -7,10 +7,8 @@ negative) and ``curvature`` d2L/df2 for the re-fit by Newton's method (equations
 
 For classes, targets y of +1 and -1, as functions of the margin m = y f (section 3.2, figure 5):
 
-======================  ==========================================  ====================
-name                    L(m)                                        class
-======================  ==========================================  ====================
-``squared_error``       (1 - m)^2                                   `SquaredError`
+======================  ==========================================  =============name                    L(m)                                        class
+======================  ==========================================  =============``squared_error``       (1 - m)^2                                   `SquaredError`
 ``squared_error_tanh``  (tanh(m) - target)^2, target = 0.65         `SquaredErrorTanh`
 ``exponential``         exp(-m), that of AdaBoost                   `Exponential`
 ``logit_boost``         log2(1 + exp(-2m))                          `LogitBoost`
@@ -19,23 +17,19 @@ name                    L(m)                                        class
 ``squared_hinge``       max(0, 1 - m)^2                             `SquaredHinge`
 ``log_loss``            log(1 + exp(-m))                            `LogLoss`
 the same, many classes  log sum_c exp(f_c) - f_y                    `CrossEntropy`
-======================  ==========================================  ====================
-
+======================  ==========================================  =============
 The margin loss of support vector machines, max(0, 1 - m), has a kink: ``"hinge"`` of the estimators
 that have a solver for it (``optimize/hinge.py``).
 
 For numbers, with r = f - y (beyond the paper, but for the first):
 
-======================  ==========================================  ====================
-name                    L                                           class
-======================  ==========================================  ====================
-``squared_error``       r^2                                         `SquaredError`
+======================  ==========================================  =============name                    L                                           class
+======================  ==========================================  =============``squared_error``       r^2                                         `SquaredError`
 ``huber``               r^2 / 2, or delta (|r| - delta / 2)         `Huber`
 ``absolute_error``      |r|, smoothed                               `AbsoluteError`
 ``quantile``            q max(0, -r) + (1 - q) max(0, r), smoothed  `Quantile`
 ``poisson``             exp(f) - y f + y log(y) - y                 `Poisson`
-======================  ==========================================  ====================
-
+======================  ==========================================  =============
 The smooth form of the ramp max(0, z) in all of them is w log(1 + exp(z / w)): the ramp to within
 w log(2), with the slope sigmoid(z / w). Smooth hinge, log-loss and LogitBoost are this function
 of 1 - m or -m; the smoothed pinball is its weighted sum over both signs of r, which is the
@@ -54,10 +48,10 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax, xlogy
+from scipy.special import expit, xlogy
 
 from pursuit._typing import Array
-from pursuit._validation import check_real, class_codes
+from pursuit._validation import check_real
 
 __all__ = [
     "LOSSES",
@@ -85,6 +79,8 @@ __all__ = [
 
 LOG2 = float(np.log(2.0))
 METHODS = ("value", "gradient", "curvature")
+# Attributes that a user's loss may have.
+OF_THE_USER = ("coupled", "convex", "shift_invariant", "inverse_temperature", "default_alpha")
 # The median absolute deviation of a normal variable is its standard deviation over this.
 NORMAL_MAD = 1.4826
 # Huber's delta in standard deviations: 95 % efficient for normal errors.
@@ -123,8 +119,11 @@ def _squared_sech(m: Array) -> Array:
 
 
 def _probabilities(F: Array) -> Array:
+    """exp(f_c) / sum exp(f), of numbers that are at most 1."""
     with _quiet():
-        return np.asarray(softmax(F, axis=1))
+        P = np.exp(F - F.max(axis=1, keepdims=True))
+        P /= P.sum(axis=1, keepdims=True)
+    return np.asarray(P)
 
 
 def _check_scale(name: str, value: Any) -> None:
@@ -157,6 +156,8 @@ class Loss:
         Whether the loss is convex in the outputs.
     smooth : bool
         Whether it has a curvature to follow by Newton's method.
+    shift_invariant : bool
+        Whether the same number added to all outputs of a row changes nothing.
     inverse_temperature : float or None
         s where p(1 | x) = 1 / (1 + exp(-s f)), or the softmax of s f, is the model's own.
     task : {"classifier", "regressor", None}
@@ -179,6 +180,7 @@ class Loss:
     coupled: ClassVar[bool] = False
     convex: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
+    shift_invariant: ClassVar[bool] = False
     inverse_temperature: ClassVar[float | None] = None
     default_alpha: ClassVar[float] = 0.0
     task: ClassVar[str | None] = None
@@ -201,6 +203,10 @@ class Loss:
         if self.coupled:
             return lambda V: np.einsum("ist,it->is", curvature, V)
         return lambda V: curvature * V
+
+    def curvature_sum(self, Y: Array, F: Array, weights: Array) -> Array:
+        """Return sum_i weights_i d2L/df2 of coupled outputs, (n_outputs, n_outputs)."""
+        return np.asarray(np.einsum("i,ist->st", weights, self.curvature(Y, F)))
 
     def resolved(self, Y: Array, weights: Array) -> Loss:
         """Return the loss with numbers in place of ``"scale"``."""
@@ -516,26 +522,26 @@ class CrossEntropy(Loss):
 
     coupled = True
     convex = True
+    shift_invariant = True
     inverse_temperature = 1.0
     default_alpha = RIDGE
     task = "classifier"
 
     def value(self, Y: Array, F: Array) -> Array:
-        """(max f - f_y) + log(1 + sum exp(f_c - max f)), the sum without the largest output."""
-        rows = np.arange(len(F))
-        largest = F.argmax(axis=1)
-        top = F[rows, largest]
+        """(max f - f_y) + log(1 + sum exp(f_c - max f)), the sum without one largest output."""
+        top = F.max(axis=1)
         with _quiet():
-            others = np.exp(F - top[:, None])
-        others[rows, largest] = 0.0
-        return np.asarray(top - F[rows, class_codes(Y)] + np.log1p(others.sum(axis=1)))
+            below = np.exp(F - top[:, None])
+        largest = below == 1.0
+        below[largest] = 0.0
+        others = below.sum(axis=1) + (largest.sum(axis=1) - 1)
+        return np.asarray(top - np.where(Y > 0, F, 0.0).sum(axis=1) + np.log1p(others))
 
     def gradient(self, Y: Array, F: Array) -> Array:
         """The vector p - e_y, with 1 - p_y as the sum of the other probabilities."""
-        rows, own, gradient = np.arange(len(F)), class_codes(Y), _probabilities(F)
-        gradient[rows, own] = 0.0
-        gradient[rows, own] = -gradient.sum(axis=1)
-        return gradient
+        own = Y > 0
+        others = np.where(own, 0.0, _probabilities(F))
+        return np.where(own, -others.sum(axis=1, keepdims=True), others)
 
     def curvature(self, Y: Array, F: Array) -> Array:
         """The matrix diag(p) - p p', with 1 - p_c as the sum of the other probabilities."""
@@ -551,9 +557,17 @@ class CrossEntropy(Loss):
 
         def product(V: Array) -> Array:
             V = V - np.take_along_axis(V, likeliest, axis=1)
-            return np.asarray(P * (V - np.einsum("it,it->i", P, V)[:, None]))
+            return np.asarray(P * (V - (P * V).sum(axis=1)[:, None]))
 
         return product
+
+    def curvature_sum(self, Y: Array, F: Array, weights: Array) -> Array:
+        """diag(P'w) - P' diag(w) P, each entry of the diagonal as the sum of the others."""
+        P = _probabilities(F)
+        total: Array = -(P.T @ (weights[:, None] * P))
+        np.fill_diagonal(total, 0.0)
+        np.fill_diagonal(total, -total.sum(axis=1))
+        return total
 
 
 @dataclass(frozen=True)
@@ -746,9 +760,10 @@ class Poisson(Loss):
 class UserLoss(Loss):
     """Any object with the methods ``value``, ``gradient`` and ``curvature`` as a `Loss`.
 
-    Its attributes ``coupled``, ``convex``, ``inverse_temperature`` and ``default_alpha`` and its
-    method ``mean`` are used where it has them; without them the loss counts as one of separate
-    outputs that need not be convex. A loss that needs more derives from `Loss`.
+    Its attributes ``coupled``, ``convex``, ``shift_invariant``, ``inverse_temperature`` and
+    ``default_alpha`` and its method ``mean`` are used where it has them; without them the loss
+    counts as one of separate outputs that need not be convex. A loss that needs more derives from
+    `Loss`.
 
     Parameters
     ----------
@@ -774,7 +789,7 @@ class UserLoss(Loss):
     loss: Any
 
     def __post_init__(self) -> None:
-        for name in ("coupled", "convex", "inverse_temperature", "default_alpha"):
+        for name in OF_THE_USER:
             object.__setattr__(self, name, getattr(self.loss, name, getattr(Loss, name)))
 
     def value(self, Y: Array, F: Array) -> Array:

@@ -239,15 +239,14 @@ def test_the_line_search_ends_at_a_share_of_its_first_gain(name, monkeypatch):
     assert 0.0 <= roughly - exactly <= 1e-6 * (before - exactly)
 
 
-def test_the_line_search_of_coupled_outputs_is_one_newton_step(monkeypatch):
-    monkeypatch.setattr(newton, "FORCING", 1e-12)
+def test_the_line_search_of_coupled_outputs_is_one_newton_step():
     loss, Y, alpha = CASES["cross_entropy"]
     path, support = searched(loss, Y, [1], "basic", alpha=alpha).path()
     d = D[:, support[0]] - np.average(D[:, support[0]], axis=0, weights=W)
     F = np.tile(path.target_mean, (len(Y), 1))
     slope = (W * d) @ loss.gradient(Y, F)
     hessian = np.einsum("i,ist->st", W * d * d, loss.curvature(Y, F)) + 2.0 * alpha * np.eye(3)
-    assert_allclose(path.coefficients(1)[0][:, 0], -np.linalg.solve(hessian, slope), rtol=1e-6)
+    assert_allclose(path.coefficients(1)[0][:, 0], -np.linalg.solve(hessian, slope), rtol=1e-9)
 
 
 @pytest.mark.parametrize(("name", "fitting", "every"), pairwise(list(CASES), FITTINGS, [1, 3]))
@@ -267,8 +266,9 @@ def test_each_step_lowers_the_objective(name, fitting, every):
     pairwise(["log_loss", "cross_entropy", "huber", "poisson"], FITTINGS, ["small", "large"]),
 )
 def test_functions_of_squared_error_refitted(name, fitting, memory, monkeypatch):
-    monkeypatch.setattr(gradient_pursuit, "PANEL", 4)
     loss, Y, alpha = CASES[name]
+    # Four columns in a quarter of the large memory, one of the small.
+    monkeypatch.setattr(gradient_pursuit, "ENTRY_BYTES", 2.0**26 / len(Y))
     _, equations = problem(Y, alpha)
     closed = SquaredErrorPursuit(equations, fitting, [9])
     closed.extend(9)

@@ -7,6 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
 from problems import pairwise
 from scipy.optimize import check_grad, minimize
+from sklearn.datasets import load_digits
+from sklearn.metrics.pairwise import rbf_kernel
 
 from pursuit.expansion.design_matrix import DesignMatrix
 from pursuit.losses import (
@@ -431,6 +433,80 @@ def test_factors_serve_without_damping_alone():
     assert factors.fresh_count is None
     model.solve(0.0)
     assert 1 <= factors.fresh_count <= 21
+
+
+def test_one_function_of_coupled_outputs_is_solved_by_its_own_hessian(rng):
+    problem = problem_of("cross_entropy", alpha=0.3, intercept=False, n_columns=1)
+    x = np.vstack([rng.normal(size=(1, 3)), np.zeros((1, 3))])
+    outputs = problem.offset + problem.matvec(x)
+    slope = newton._slope(problem, x, outputs)
+    model = newton._model(problem, outputs, slope, None)
+    products = newton._Products(problem, outputs, slope, None)
+    hessian = np.array([products.times(np.vstack([row, 0 * row]))[0] for row in np.eye(3)])
+    for damping in (0.0, 10.0):
+        shift = damping * newton._size(problem, np.linalg.norm(hessian, 2), slope)
+        expected = -np.linalg.solve(hessian + shift * np.eye(3), slope[0])
+        assert_allclose(model.solve(damping)[0], expected, rtol=1e-9)
+    assert not model.renew()
+    # Without a ridge a common shift has neither slope nor curvature, and the step has none.
+    free = problem._replace(alpha=0.0)
+    step = newton._model(free, outputs, newton._slope(free, x, outputs), None).solve(0.0)
+    assert_allclose(step.sum(), 0.0, atol=1e-12 * np.abs(step).max())
+    # A Hessian that bends down gives no step before it is damped.
+    model.bends[0] = -model.bends[-1]
+    assert model.solve(0.0) is None
+    assert model.solve(10.0) is not None
+
+
+def test_preconditioner_keeps_common_shifts_apart(rng):
+    problem = problem_of("cross_entropy", alpha=0.1)
+    x = rng.normal(size=(7, 3))
+    factors, _ = preconditioner_of(problem, x)
+    v = rng.normal(size=(7, 3))
+    mean = v.mean(axis=1, keepdims=True)
+    blockwise = factors._blockwise(v - mean)
+    expected = blockwise - blockwise.mean(axis=1, keepdims=True) + mean / factors.scale.mean()
+    assert_allclose(factors.solve(v), expected, rtol=1e-12)
+
+
+def test_common_shifts_kept_apart_save_products(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    K = rbf_kernel(X[:600] / 16, X[:25] / 16, gamma=0.1)
+    Q, R = np.linalg.qr(K - K.mean(axis=0))
+    Y = np.where(y[:600, None] == np.arange(10), 1.0, -1.0)
+    columns = DesignMatrix(None, np.asfortranarray(Q))
+    problem = Problem(CrossEntropy(), Y, np.ones(600), columns, R, alpha=1e-3)
+    solved, n_products = newton.conjugate_gradients, []
+
+    def counted(*arguments):
+        solution, n = solved(*arguments)
+        n_products[-1] += n
+        return solution, n
+
+    monkeypatch.setattr(newton, "conjugate_gradients", counted)
+    values = []
+    for apart in (False, True):
+        monkeypatch.setattr(CrossEntropy, "shift_invariant", apart)
+        n_products.append(0)
+        values.append(problem.objective(newton.minimise(problem, preconditioner=Preconditioner())))
+    assert_allclose(*values, rtol=1e-8)
+    assert 3 * n_products[1] < 2 * n_products[0]
+
+
+def test_factors_that_serve_well_are_not_renewed():
+    problem = problem_of("cross_entropy")
+    x = np.zeros((7, 3))
+    factors = Preconditioner()
+    newton._Products(problem, problem.matvec(x), x, factors).solve(0.0)
+    later = newton._Products(problem, problem.matvec(x), x, factors)
+    taken = factors.inverses
+    assert not later.renew()
+    factors.stale = True
+    assert later.renew()
+    assert factors.inverses is not taken
+    more = problem_of("cross_entropy", n_columns=8)
+    x = np.zeros((9, 3))
+    assert newton._Products(more, more.matvec(x), x, factors).renew()
 
 
 @pytest.mark.parametrize("name", ["cross_entropy", "log_loss", "huber", "doom2"])

@@ -76,7 +76,7 @@ from pursuit.greedy.multi_output import MultiOutputPursuit
 from pursuit.greedy.normal_equations import NormalEquations, WeightedValues
 from pursuit.greedy.pursuits import BasicPursuit, PivotedFactor
 from pursuit.linalg import blocks
-from pursuit.linalg.factor import solve_upper
+from pursuit.linalg.factor import solve_right, solve_upper
 from pursuit.losses import Loss
 from pursuit.optimize.hinge import HingeMinimum, minimise_hinge
 from pursuit.optimize.newton import (
@@ -101,8 +101,8 @@ NO_GAIN = 1e-20
 LINE_ACCURACY = 1e-6
 # Where outputs are coupled, so that it is a search over T coefficients, it takes one step.
 COUPLED_LINE_STEPS = 1
-# Columns of a basis that is known beforehand are evaluated so many at a time.
-PANEL = 64
+# Bytes that a value of a basis known beforehand may take: evaluated, centred and made orthogonal.
+ENTRY_BYTES = 32.0
 
 
 class LossRule(NamedTuple):
@@ -201,7 +201,7 @@ class GradientPursuit:
         self.point = np.zeros((1, Y.shape[1]))
         if self.unit:
             self.point[0] = self.unit * (weights @ Y)
-        self.outputs = np.tile(self.unit * self.point, (len(Y), 1))
+        self.outputs = np.asfortranarray(np.tile(self.unit * self.point, (len(Y), 1)))
         # The machine of a loss with a kink.
         self.kinks: HingeMinimum | None = None
         if self.rule.loss.convex:
@@ -266,7 +266,9 @@ class GradientPursuit:
             if reason:
                 return reason
             pivot = np.array(self.selector.pivots[-1:])
-            self._add(pivot[0], self._columns(pivot)[:, 0])
+            column = self._columns(pivot)
+            self._append(column)
+            self._add(pivot[0], column[:, 0])
         return None
 
     def _copy(self, n_steps: int) -> str | None:
@@ -274,9 +276,10 @@ class GradientPursuit:
         known = len(self.pivots)
         reason = self.selector.extend(n_steps)
         pivots = np.array(self.selector.pivots[known:], dtype=int)
-        for first in range(0, len(pivots), PANEL):
-            panel = pivots[first : first + PANEL]
-            for pivot, column in zip(panel, self._columns(panel).T, strict=True):
+        for part in blocks.row_blocks(len(pivots), ENTRY_BYTES * len(self.samples.Y)):
+            columns = self._columns(pivots[part])
+            self._append(columns)
+            for pivot, column in zip(pivots[part], columns.T, strict=True):
                 if self._explained():
                     return "zero_residual"
                 self._add(pivot, column)
@@ -330,6 +333,19 @@ class GradientPursuit:
         columns = np.vstack(list(self.values.among(pivots))) / root
         return columns - self.deviation[pivots] if self.values.centred else columns
 
+    def _append(self, columns: Array) -> None:
+        """R and Q of further functions: Q_2 R_22 = Phi_2 - Q_1 R_12."""
+        if self.basic:
+            return
+        known = len(self.pivots)
+        size = known + columns.shape[1]
+        for n in range(known, size):
+            self.factor[: n + 1, n] = self.selector.factor_column(n + 1)
+        if self.matrix is not None:
+            R = self.factor[:size, known:size]
+            apart = columns - self.matrix[:, :known] @ R[:known] if known else columns
+            self.matrix[:, known:size] = solve_right(apart, R[known:])
+
     def _add(self, pivot: int, column: Array) -> None:
         """Steps c and d for a new function."""
         self.pivots.append(int(pivot))
@@ -339,10 +355,6 @@ class GradientPursuit:
         n = len(self.pivots)
         r = self.selector.factor_column(n)
         if not self.basic:
-            self.factor[:n, n - 1] = r
-            if self.matrix is not None:
-                inside = self.matrix[:, : n - 1] @ r[:-1]
-                self.matrix[:, n - 1] = (column - inside) / r[-1]
             self.point = np.insert(self.point, n - 1, 0.0, axis=0)
         if n < self.n_always:
             # The first of the functions that are fitted together.
@@ -372,7 +384,7 @@ class GradientPursuit:
             intercept=False,
         )
         most = COUPLED_LINE_STEPS if self.rule.loss.coupled else None
-        best = minimise(problem, None, None, self.losses[0], None, LINE_ACCURACY, most)
+        best = minimise(problem, None, self.outputs, self.losses[0], None, LINE_ACCURACY, most)
         step = best.point[0] / norm
         self.outputs, self.current = best.outputs, best.data_loss
         self.lines.append(step)

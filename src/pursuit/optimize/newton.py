@@ -31,9 +31,16 @@ sharply); then it grows tenfold until one does, and shrinks again with each step
 As Q is nearly orthonormal, mu |d|^2 is the distance that the function moves. The system is solved
 
 - for losses without coupling, up to a size, by a Cholesky factor for each output;
+- for one function of coupled outputs by the eigenvalues of its T x T Hessian
+  sum_i w_i q_i^2 c_i;
 - otherwise by conjugate gradients with products Z'(w c (Z v)), which never form the Hessian,
   preconditioned by the inverses of its diagonal blocks, one an output. Those of an earlier
   point, or of fewer columns, serve until they make the products too many.
+
+Where a common shift of all outputs changes no loss (cross-entropy), changes that are equal for all
+outputs bend nothing but the ridge; the blocks know nothing of that, and would lead the conjugate
+gradients there. The preconditioner takes the mean over the outputs out before and after the blocks,
+and serves it alone, by a number: a half to a sixth of the products.
 
 It ends when half the Newton decrement, an estimate of J - min J, is below 1e-9 J, or J has
 reached zero (separated classes have no finite optimum).
@@ -126,8 +133,8 @@ class Problem(_Terms):
         return float(1.0 / np.sqrt(self.weights.sum())) if self.intercept else 0.0
 
     def matvec(self, x: Array) -> Array:
-        """Z x, the change of the outputs."""
-        change = self.columns.matvec(x[:-1])
+        """Z x, the change of the outputs; column by column, as losses go over them."""
+        change = np.asfortranarray(self.columns.matvec(x[:-1]))
         change += self.constant * x[-1]
         return change
 
@@ -370,6 +377,8 @@ def _model(
     """Hessians in memory, or their products alone."""
     if not problem.loss.coupled and slope.size <= LARGEST_FACTOR:
         return _Factorised(problem, outputs, slope)
+    if problem.loss.coupled and not problem.intercept and problem.columns.shape[1] == 1:
+        return _OneFunction(problem, outputs, slope)
     return _Products(problem, outputs, slope, preconditioner)
 
 
@@ -400,6 +409,35 @@ class _Factorised:
         return False
 
 
+class _OneFunction:
+    """The Hessian of the coefficients of one function, without an intercept."""
+
+    def __init__(self, problem: Problem, outputs: Array, slope: Array) -> None:
+        q = problem.columns.columns(np.array([0]))[:, 0]
+        weights = problem.weights * q * q
+        hessian = problem.loss.curvature_sum(problem.targets, outputs, weights)
+        if isinstance(problem.ridge_hessian, np.ndarray):
+            hessian[np.diag_indices_from(hessian)] += problem.ridge_hessian[0, 0]
+        self.bends, self.ways = np.linalg.eigh(hessian)
+        self.curvature = float(np.abs(self.bends).max())
+        self.problem, self.slope = problem, slope
+
+    def solve(self, damping: float) -> Array | None:
+        """Solve along each direction that bends; one that does not has no slope either."""
+        bends = self.bends + damping * _size(self.problem, self.curvature, self.slope)
+        rounding = len(bends) * ROUNDING * self.curvature
+        if bends.min() < -rounding:
+            return None
+        along = self.slope[0] @ self.ways
+        step = np.zeros_like(self.slope)
+        step[0] = -self.ways @ np.divide(along, bends, where=bends > rounding, out=0.0 * along)
+        return step
+
+    def renew(self) -> bool:
+        """Nothing is left from an earlier point."""
+        return False
+
+
 class Preconditioner:
     """Inverses of the diagonal blocks of a Hessian; one object serves many re-fits.
 
@@ -409,6 +447,7 @@ class Preconditioner:
     def __init__(self) -> None:
         self.inverses = np.empty((0, 0, 0))
         self.scale = np.ones(0)
+        self.shift_invariant = False
         self.fresh_count: int | None = None
         self.stale = True
 
@@ -417,6 +456,7 @@ class Preconditioner:
         if not self.stale:
             return
         n_rows, n_outputs = problem.targets.shape
+        self.shift_invariant = problem.loss.shift_invariant
         curvature = np.empty((n_rows, n_outputs))
         for t in range(n_outputs):
             unit = np.zeros((n_rows, n_outputs))
@@ -435,17 +475,32 @@ class Preconditioner:
         self.stale, self.fresh_count = False, None
 
     def solve(self, v: Array) -> Array:
-        """Apply the inverse of the blocks."""
+        """Apply the inverse of the blocks, to what differs between outputs where that is all."""
+        if not self.shift_invariant:
+            return self._blockwise(v)
+        mean = v.mean(axis=1, keepdims=True)
+        solution = self._blockwise(v - mean)
+        solution += mean / self.scale.mean() - solution.mean(axis=1, keepdims=True)
+        return solution
+
+    def _blockwise(self, v: Array) -> Array:
+        """The inverse of the blocks."""
         solution = v / self.scale
         order = np.append(len(v) - 1, np.arange(self.inverses.shape[1] - 1))
         solution[order] = np.matmul(self.inverses, v[order].T[:, :, None])[:, :, 0].T
         return solution
 
+    def serves(self, problem: Problem) -> bool:
+        """Whether it is of all columns, and still needs few products."""
+        return not self.stale and self.inverses.shape[1] == problem.columns.shape[1] + 1
+
     def count(self, n_products: int) -> None:
         """Note how many products a solution took."""
         if self.fresh_count is None:
             self.fresh_count = n_products
-        self.stale = n_products > 2 * self.fresh_count + 5
+        # New inverses take as long as some n / 16 products.
+        worth = len(self.inverses[0]) // 16 if len(self.inverses) else 0
+        self.stale = n_products > 2 * self.fresh_count + 5 + worth
 
 
 def _diagonal_blocks(problem: Problem, curvature: Array) -> list[Array]:
@@ -485,11 +540,12 @@ class _Products:
             self.curvature = abs(float((slope * self.times(slope)).sum() / (slope * slope).sum()))
 
     def renew(self) -> bool:
-        """Take the preconditioner at this point."""
-        if self.fresh or self.preconditioner is None:
+        """Take the preconditioner at this point, unless that at hand serves well."""
+        factors = self.preconditioner
+        if self.fresh or factors is None or factors.serves(self.problem):
             return False
-        self.fresh = self.preconditioner.stale = True
-        self.preconditioner.update(self.problem, self.product)
+        self.fresh = factors.stale = True
+        factors.update(self.problem, self.product)
         return True
 
     def times(self, v: Array) -> Array:
