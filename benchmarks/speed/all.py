@@ -87,6 +87,8 @@ def neighbors_work(k, n_queries=10_000, n_rows=50_000, n_features=784, n_classes
     return Work(float32=search + n_queries * n_classes * k * k * n_features)
 
 
+# Bound on the difference where products are in float32.
+SINGLE = 1e-5
 # Ten USPS machines of 5045 vectors in all.
 USPS = [504.5] * 10
 TWOS, TWO_TESTS, PIXELS = 5400, 1032, 784
@@ -124,11 +126,13 @@ ROWS = {
     ),
     "hknn": Row(
         "HKNN, MNIST 50 000 x 10 000, K = 65",
-        "local_neighbors:hyperplane_row", "26.5", 18, rounds=2, work=neighbors_work(65),
+        "local_neighbors:hyperplane_row", "26.5", 18, rounds=2,
+        work=neighbors_work(65), agree=SINGLE,
     ),
     "cknn": Row(
         "CKNN, the same, K = 70",
-        "local_neighbors:convex_row", "62", 40, rounds=1, work=neighbors_work(70),
+        "local_neighbors:convex_row", "62", 40, rounds=1,
+        work=neighbors_work(70), agree=SINGLE,
     ),
     "parzen_fit": Row(
         "manifold Parzen, digit 2, fit",
@@ -161,6 +165,7 @@ def add_options(parser):
     parser.add_argument(
         "--rows", default=",".join(ROWS), help="rows to run, with commas (default: %(default)s)"
     )
+    parser.add_argument("--rounds", type=int, help="at most so many, for a trial")
     parser.add_argument("--parent", default=PARENT, help="the earlier commit (%(default)s)")
 
 
@@ -172,6 +177,8 @@ def run(report, options):
     if unknown:
         raise SystemExit(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
     rows = [ROWS[name] for name in names]
+    if options.rounds:
+        rows = [row._replace(rounds=min(row.rounds, options.rounds)) for row in rows]
     report.add(
         f"This commit: {commit_name()}; the earlier one: {commit_name(options.parent)}. Each row's "
         "rounds stand in the first table."

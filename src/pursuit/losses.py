@@ -7,8 +7,10 @@ negative) and ``curvature`` d2L/df2 for the re-fit by Newton's method (equations
 
 For classes, targets y of +1 and -1, as functions of the margin m = y f (section 3.2, figure 5):
 
-======================  ==========================================  =============name                    L(m)                                        class
-======================  ==========================================  =============``squared_error``       (1 - m)^2                                   `SquaredError`
+======================  ==========================================  ====================
+name                    L(m)                                        class
+======================  ==========================================  ====================
+``squared_error``       (1 - m)^2                                   `SquaredError`
 ``squared_error_tanh``  (tanh(m) - target)^2, target = 0.65         `SquaredErrorTanh`
 ``exponential``         exp(-m), that of AdaBoost                   `Exponential`
 ``logit_boost``         log2(1 + exp(-2m))                          `LogitBoost`
@@ -17,19 +19,23 @@ For classes, targets y of +1 and -1, as functions of the margin m = y f (section
 ``squared_hinge``       max(0, 1 - m)^2                             `SquaredHinge`
 ``log_loss``            log(1 + exp(-m))                            `LogLoss`
 the same, many classes  log sum_c exp(f_c) - f_y                    `CrossEntropy`
-======================  ==========================================  =============
+======================  ==========================================  ====================
+
 The margin loss of support vector machines, max(0, 1 - m), has a kink: ``"hinge"`` of the estimators
 that have a solver for it (``optimize/hinge.py``).
 
 For numbers, with r = f - y (beyond the paper, but for the first):
 
-======================  ==========================================  =============name                    L                                           class
-======================  ==========================================  =============``squared_error``       r^2                                         `SquaredError`
+======================  ==========================================  ====================
+name                    L                                           class
+======================  ==========================================  ====================
+``squared_error``       r^2                                         `SquaredError`
 ``huber``               r^2 / 2, or delta (|r| - delta / 2)         `Huber`
 ``absolute_error``      |r|, smoothed                               `AbsoluteError`
 ``quantile``            q max(0, -r) + (1 - q) max(0, r), smoothed  `Quantile`
 ``poisson``             exp(f) - y f + y log(y) - y                 `Poisson`
-======================  ==========================================  =============
+======================  ==========================================  ====================
+
 The smooth form of the ramp max(0, z) in all of them is w log(1 + exp(z / w)): the ramp to within
 w log(2), with the slope sigmoid(z / w). Smooth hinge, log-loss and LogitBoost are this function
 of 1 - m or -m; the smoothed pinball is its weighted sum over both signs of r, which is the
