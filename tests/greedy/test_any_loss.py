@@ -239,14 +239,18 @@ def test_the_line_search_ends_at_a_share_of_its_first_gain(name, monkeypatch):
     assert 0.0 <= roughly - exactly <= 1e-6 * (before - exactly)
 
 
-def test_the_line_search_of_coupled_outputs_is_one_newton_step():
+@pytest.mark.parametrize(("selection", "n_steps"), [("squared_error", 1), ("loss", 3)])
+def test_the_line_search_of_coupled_outputs_is_a_few_newton_steps(selection, n_steps):
     loss, Y, alpha = CASES["cross_entropy"]
-    path, support = searched(loss, Y, [1], "basic", alpha=alpha).path()
+    path, support = searched(loss, Y, [1], "basic", selection=selection, alpha=alpha).path()
     d = D[:, support[0]] - np.average(D[:, support[0]], axis=0, weights=W)
-    F = np.tile(path.target_mean, (len(Y), 1))
-    slope = (W * d) @ loss.gradient(Y, F)
-    hessian = np.einsum("i,ist->st", W * d * d, loss.curvature(Y, F)) + 2.0 * alpha * np.eye(3)
-    assert_allclose(path.coefficients(1)[0][:, 0], -np.linalg.solve(hessian, slope), rtol=1e-9)
+    step = np.zeros(3)
+    for _ in range(n_steps):
+        F = path.target_mean + np.outer(d, step)
+        slope = (W * d) @ loss.gradient(Y, F) + 2.0 * alpha * step
+        hessian = np.einsum("i,ist->st", W * d * d, loss.curvature(Y, F)) + 2.0 * alpha * np.eye(3)
+        step = step - np.linalg.solve(hessian, slope)
+    assert_allclose(path.coefficients(1)[0][:, 0], step, rtol=1e-8)
 
 
 @pytest.mark.parametrize(("name", "fitting", "every"), pairwise(list(CASES), FITTINGS, [1, 3]))

@@ -33,7 +33,7 @@ Steps (figure 4).
    c. If n is a multiple of p, or the last step: all coefficients and the constant minimise the
       objective (eq. 11), by the damped Newton method of ``newton.py``, from where they are.
    d. Otherwise the new coefficient alone does (eq. 10); where a loss couples the outputs, these
-      are T coefficients, and one Newton step towards them is taken.
+      are T coefficients, and few Newton steps towards them are taken.
 
    The hinge loss has a kink; its step c is a support vector machine on the functions, exact, which
    says the slopes of step a, too (``optimize/hinge.py``).
@@ -99,8 +99,9 @@ __all__ = [
 NO_GAIN = 1e-20
 # A line search ends where a Newton step gains less than this share of what the first one did.
 LINE_ACCURACY = 1e-6
-# Where outputs are coupled, so that it is a search over T coefficients, it takes one step.
-COUPLED_LINE_STEPS = 1
+# Where outputs are coupled, so that it is a search over T coefficients, it takes a few steps where
+# the next function follows from it, and one where the functions are known.
+COUPLED_LINE_STEPS, COUPLED_STEPS_OF_KNOWN = 3, 1
 # Bytes that a value of a basis known beforehand may take: evaluated, centred and made orthogonal.
 ENTRY_BYTES = 32.0
 
@@ -383,7 +384,9 @@ class GradientPursuit:
             penalty=np.array([[own]]),
             intercept=False,
         )
-        most = COUPLED_LINE_STEPS if self.rule.loss.coupled else None
+        following = self.rule.selection == "loss"
+        few = COUPLED_LINE_STEPS if following else COUPLED_STEPS_OF_KNOWN
+        most = few if self.rule.loss.coupled else None
         best = minimise(problem, None, self.outputs, self.losses[0], None, LINE_ACCURACY, most)
         step = best.point[0] / norm
         self.outputs, self.current = best.outputs, best.data_loss
