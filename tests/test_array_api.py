@@ -90,12 +90,22 @@ def dispatching(monkeypatch):
         yield
 
 
-@pytest.fixture(params=PLACES, ids=lambda place: place[0])
-def place(request):
-    """An empty array of one library on one of its devices."""
-    name, device = request.param
+def empty(name, device):
+    """An empty array of a library on one of its devices."""
     xp = pytest.importorskip(name)
     return xp.asarray(np.empty(0), device=xp.Device(device) if hasattr(xp, "Device") else device)
+
+
+@pytest.fixture
+def place():
+    """Where most tests put their arrays."""
+    return empty(*PLACES[0])
+
+
+@pytest.fixture(params=PLACES, ids=lambda place: place[0])
+def anywhere(request):
+    """One place after the other, for the tests of what all others rest on."""
+    return empty(*request.param)
 
 
 def check(name, **where):
@@ -126,6 +136,7 @@ def named(estimator):
     return type(estimator).__name__
 
 
+some = pytest.mark.parametrize("estimator", ESTIMATORS[::4], ids=named)
 each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
 every = pytest.mark.parametrize("estimator", ESTIMATORS + OTHERS, ids=named)
 short = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -145,7 +156,7 @@ def test_scikit_learns_check_on_another_device(estimator):
     checked(estimator, check("check_array_api_input_and_values", **where))
 
 
-@each
+@some
 @short
 def test_scikit_learns_check_in_single_precision(estimator):
     pytest.importorskip("torch")
@@ -153,7 +164,7 @@ def test_scikit_learns_check_in_single_precision(estimator):
     checked(estimator, check("check_array_api_input", **where))
 
 
-@each
+@some
 @short
 def test_scikit_learns_check_of_targets_from_elsewhere(estimator):
     pytest.importorskip("torch")
@@ -164,7 +175,7 @@ def test_scikit_learns_check_of_targets_from_elsewhere(estimator):
     checked(estimator, partial(found, X_ns_and_device=here, other_ns_and_device=there))
 
 
-@every
+@each
 @short
 def test_scikit_learns_check_of_queries_from_elsewhere(estimator):
     pytest.importorskip("array_api_strict")
@@ -182,12 +193,12 @@ def test_all_classes_with_the_tag_are_checked():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
-def test_kernels(kernel, dtype, place, rng):
+def test_kernels(kernel, dtype, anywhere, rng):
     X = rng.random((40, 5)).astype(dtype)
     Z = np.vstack([X[:7], X[7:12] + 3.0]).astype(dtype)
     expected = kernel(X, Z)
-    found = kernel(alike(X, place), alike(Z, place))
-    assert namespace_of(found) is namespace_of(place)
+    found = kernel(alike(X, anywhere), alike(Z, anywhere))
+    assert namespace_of(found) is namespace_of(anywhere)
     assert_allclose(to_numpy(found), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] / 100)
     assert to_numpy(found).dtype == expected.dtype
 
@@ -198,7 +209,7 @@ def test_equal_rows_and_far_clusters_keep_their_distances(place):
     assert_allclose(to_numpy(found), kernels.RBF(1.0)(X, X), rtol=1e-12)
 
 
-def digits(n=200):
+def digits(n=100):
     """Some digits."""
     X, y = load_digits(return_X_y=True)
     return X[:n], y[:n]
@@ -249,7 +260,7 @@ def test_dictionaries(place, dictionary, rng):
 
 def test_a_regressor_with_a_link_and_intervals(place):
     X, y = load_diabetes(return_X_y=True)
-    X, y = X[:150], y[:150]
+    X, y = X[:90], y[:90]
     rows = alike(X, place)
     model = pursuit.KernelMatchingPursuitRegressor(6, loss="poisson").fit(X, y)
     found = pursuit.to_device_of(model, rows).predict(rows)
@@ -275,12 +286,12 @@ def test_labels_may_be_text(place):
     assert_array_equal(model.predict(alike(X, place)), expected)
 
 
-def test_models_move(place):
+def test_models_move(anywhere):
     X, y = digits()
     X = X[:, X.std(axis=0) > 0]
-    rows = alike(X, place)
+    rows = alike(X, anywhere)
     model = make_pipeline(MinMaxScaler(), pursuit.KernelMatchingPursuitClassifier(8))
-    model.fit(rows, alike(y, place))
+    model.fit(rows, alike(y, anywhere))
     back = pursuit.to_numpy(model)
     again = pursuit.to_device_of(back, rows)
     assert_array_equal(back.predict(X), to_numpy(model.predict(rows)))
@@ -290,20 +301,20 @@ def test_models_move(place):
     assert vars(back[-1]).keys() == vars(copy.copy(fresh[-1])).keys()
 
 
-def test_a_saved_or_pickled_model_is_the_same(place, tmp_path):
+def test_a_saved_or_pickled_model_is_the_same(anywhere, tmp_path):
     X, y = digits()
-    rows = alike(X, place)
-    model = pursuit.KernelMatchingPursuitClassifier(8).fit(rows, alike(y, place))
+    rows = alike(X, anywhere)
+    model = pursuit.KernelMatchingPursuitClassifier(8).fit(rows, alike(y, anywhere))
     pursuit.save(model, tmp_path / "model.pursuit")
     expected = to_numpy(model.decision_function(rows))
     assert_array_equal(pursuit.load(tmp_path / "model.pursuit").decision_function(X), expected)
-    if hasattr(place, "numpy"):  # those of array-api-strict cannot be pickled
+    if hasattr(anywhere, "numpy"):  # those of array-api-strict cannot be pickled
         again = pickle.loads(pickle.dumps(model))
         assert_array_equal(to_numpy(again.decision_function(rows)), expected)
 
 
 def test_a_stream_of_device_arrays(place):
-    X, y = digits()
+    X, y = digits(200)
     model, theirs = (pursuit.KernelMatchingPursuitClassifier(6) for _ in range(2))
     for part in (slice(0, 100), slice(100, 200)):
         model.partial_fit(X[part], y[part], classes=np.arange(10))
@@ -334,15 +345,15 @@ def test_without_dispatch_device_arrays_are_refused_by_a_model_of_numpy(place):
     ],
     ids=str,
 )
-def test_a_whole_path_stays_on_the_device(place, monkeypatch, options):
-    X, y = digits(150)
+def test_a_whole_path_stays_on_the_device(anywhere, monkeypatch, options):
+    X, y = digits()
     X, y = np.vstack([X, X[:5]]), np.append(y, y[:5])  # copies
-    weights = 1.0 + np.arange(155) % 3
+    weights = 1.0 + np.arange(105) % 3
     model = pursuit.KernelMatchingPursuitClassifier(**{"n_components": 20} | options)
     theirs = clone(model)
     model.fit(X, y, weights)
     monkeypatch.setattr(make_pursuit, "gather", None)  # of the l x M matrix on the host
-    theirs.fit(alike(X, place), alike(y, place), alike(weights, place))
+    theirs.fit(alike(X, anywhere), alike(y, anywhere), alike(weights, anywhere))
     assert_array_equal(to_numpy(theirs.support_), model.support_)
     assert_allclose(to_numpy(theirs.train_loss_path_), model.train_loss_path_, rtol=1e-8)
     assert_allclose(to_numpy(theirs.dual_coef_), model.dual_coef_, rtol=1e-6, atol=1e-8)
@@ -371,7 +382,7 @@ def test_a_value_that_is_not_finite_is_named(place):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_neighbors_are_sought_on_the_device(place, dtype, monkeypatch):
-    X, y = digits(500)
+    X, y = digits(200)
     X = np.vstack([X, X[:20], 2.0 * X[:20]]).astype(dtype)  # equal distances, and equal rows
     y = np.concatenate([y, y[:20], y[:20]])
     model = pursuit.HyperplaneKNeighborsClassifier(7).fit(X[::2], y[::2])
@@ -410,11 +421,11 @@ def test_windows_are_summed_on_the_device(place, monkeypatch):
     ids=str,
 )
 def test_points_of_a_span_are_chosen_on_the_device(place, monkeypatch, options):
-    X, _ = digits(120)
+    X, _ = digits(80)
     X = np.vstack([X, X[:3]])
     if options.get("kernel") == "precomputed":
         X = kernels.RBF(1e-3)(X, X)
-    model = pursuit.SparseKernelPCA(**{"n_components": 40, "random_state": 0} | options)
+    model = pursuit.SparseKernelPCA(**{"n_components": 25, "random_state": 0} | options)
     theirs = clone(model)
     model.fit(X)
     monkeypatch.setattr(deflation.Deflation, "_functions", None)  # kernel values on the host
