@@ -26,6 +26,7 @@ from pursuit.density import gaussian_mixture
 from pursuit.geometry.nearest import NearestRows
 from pursuit.greedy import deflation, make_pursuit
 from pursuit.greedy.device_deflation import deflation_of
+from pursuit.optimize import variable_projection
 
 PLACES = [("array_api_strict", "device1"), ("torch", "cpu")]
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
@@ -380,18 +381,15 @@ def test_a_value_that_is_not_finite_is_named(place):
         model.fit(alike(X, place), np.arange(3.0))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_neighbors_are_sought_on_the_device(place, dtype, monkeypatch):
-    X, y = digits(200)
-    X = np.vstack([X, X[:20], 2.0 * X[:20]]).astype(dtype)  # equal distances, and equal rows
-    y = np.concatenate([y, y[:20], y[:20]])
-    model = pursuit.HyperplaneKNeighborsClassifier(7).fit(X[::2], y[::2])
-    theirs = pursuit.HyperplaneKNeighborsClassifier(7).fit(alike(X[::2], place), y[::2])
-    expected = model.decision_function(X[1::2])
-    curve = model.validation_curve(n_neighbors=[2, 5])
+def test_neighbors_are_sought_on_the_device(place, rng, monkeypatch):
+    X = rng.integers(0, 3, size=(60, 12)).astype(np.float32)  # equal distances
+    X = np.vstack([X, X[:9], 2.0 * X[:9]])
+    index, queries, own = NearestRows(X), X + 0.0, np.arange(len(X))
+    expected = index.search(queries, 5), index.search(queries, 5, own)
     monkeypatch.setattr(NearestRows, "_table", None)  # the products on the host
-    assert_array_equal(to_numpy(theirs.decision_function(alike(X[1::2], place))), expected)
-    assert_array_equal(to_numpy(theirs.validation_curve(n_neighbors=[2, 5]).errors), curve.errors)
+    with computing_beside(place):
+        found = index.search(queries, 5), index.search(queries, 5, own)
+    assert_array_equal(found, expected)
 
 
 def test_windows_are_summed_on_the_device(place, monkeypatch):
@@ -446,3 +444,19 @@ def test_a_kernel_matrix_on_the_device_is_kept_or_not(place, rng):
             matrix = state.kernel_matrix()
             assert_allclose(matrix.times(vector), K @ vector, rtol=1e-10)
             assert_allclose(matrix.squares(np.ones(40)), (K**2).sum(axis=1), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"learn_gamma": True, "metric": 2}, {"metric": "diagonal"}], ids=str
+)
+def test_vectors_move_by_sums_from_the_device(place, monkeypatch, rng, options):
+    X = rng.normal(size=(50, 3))
+    Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]])
+    weights = rng.random(50) + 0.5
+    model = pursuit.SparseKernelRegressor(5, max_iter=4, random_state=0, **options)
+    theirs = clone(model)
+    model.fit(X, Y, weights)
+    monkeypatch.setattr(variable_projection, "BlockValues", None)  # kernel values on the host
+    theirs.fit(alike(X, place), Y, weights)
+    assert_allclose(theirs.energy_, model.energy_, rtol=1e-6)
+    assert_allclose(to_numpy(theirs.support_vectors_), model.support_vectors_, atol=1e-4)

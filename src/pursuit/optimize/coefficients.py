@@ -40,6 +40,7 @@ from scipy.linalg import lapack
 from pursuit._typing import Array
 from pursuit.linalg.factor import add_gram, gram_zeros, mirror
 from pursuit.losses import Loss, ResidualLoss, SquaredError
+from pursuit.optimize.device_values import DeviceValues
 from pursuit.optimize.kernel_blocks import BlockValues, Room
 
 __all__ = [
@@ -140,9 +141,22 @@ class Normal(NamedTuple):
     level: Array
 
 
-def normal_equations(values: BlockValues, gram: Array, targets: Targets) -> Normal:
+def normal_equations(values: BlockValues | DeviceValues, gram: Array, targets: Targets) -> Normal:
     """The system of the squared error, in one pass over the rows."""
-    Y, weights, _, intercept, exact = targets
+    weights = targets.weights
+    if isinstance(values, DeviceValues):
+        square, cross = values.normal_sums(targets.Y, weights)
+    else:
+        square, cross = _normal_sums(values, targets)
+    cross, level = cross[:, :-1], cross[:, -1]
+    if targets.intercept:
+        square -= np.outer(level, level / float(weights.sum()))
+    return Normal(gram + 2.0 * square, cross, level)
+
+
+def _normal_sums(values: BlockValues, targets: Targets) -> tuple[Array, Array]:
+    """K'WK and K'W(Y, 1)."""
+    Y, weights, _, _, exact = targets
     dtype = np.dtype(np.float64) if exact else values.table.dtype
     root = None if (weights == weights[0]).all() else np.sqrt(weights).astype(dtype)
     right = np.hstack([weights[:, None] * Y, weights[:, None]]).astype(dtype)
@@ -155,10 +169,7 @@ def normal_equations(values: BlockValues, gram: Array, targets: Targets) -> Norm
 
     square, cross = values.sum(statistics)
     square *= weights[0] if root is None else 1.0
-    cross, level = cross[:, :-1], cross[:, -1]
-    if intercept:
-        square -= np.outer(level, level / float(weights.sum()))
-    return Normal(gram + 2.0 * square, cross, level)
+    return square, cross
 
 
 def _least_squares(values: BlockValues, gram: Array, targets: Targets) -> Coefficients:

@@ -45,7 +45,7 @@ class DeviceValues:
     def __init__(self, table: Table, place: Place, device: Any) -> None:
         if table not in _rows:
             _rows[table] = as_wide(alike(np.array(table.block(slice(None))), device))
-        self.X, self.place = _rows[table], place
+        self.X, self.table, self.place = _rows[table], table, place
         self.xp, self.gamma = namespace_of(device), float(vars(place.kernel)["gamma"])
         self.Z = self._moved(place.Z)
         self.A = None if place.A is None else self._moved(place.A)
@@ -78,22 +78,28 @@ class DeviceValues:
         return _wide(square), _wide(cross)
 
     def slopes(
-        self, B: Array, b: Array, Y: Array, weights: Array, *, wanted: tuple[bool, bool]
+        self, fitted: Any, Y: Array, weights: Array, *, wanted: tuple[bool, bool]
     ) -> tuple[Array, Array, float, Array | None]:
-        """G, and the slopes of sum(G * F) in Z, log(gamma) and A; `wanted`: in gamma, in A."""
-        xp, gamma, Z = self.xp, self.gamma, self.Z
-        B, b, Y, w = (self._moved(each) for each in (B, b, Y, weights))
-        G, MU, columns, total = [], 0.0, 0.0, 0.0
+        """G, and the slopes of sum(G * F) in Z, log(gamma) and A; `wanted`: in gamma, in A.
+
+        `fitted` holds B and b.
+        """
+        xp, gamma, Z, A = self.xp, self.gamma, self.Z, self.A
+        B, b, targets, w = (self._moved(each) for each in (fitted.B, fitted.b, Y, weights))
+        G: list[Any] = []
+        MU: Any = 0.0
+        columns: Any = 0.0
         in_A: Any = 0.0
+        total = 0.0
         for rows, X, U, K in self._blocks():
-            G.append(2.0 * w[rows][:, None] * (K @ B + b - Y[rows, :]))
+            G.append(2.0 * w[rows][:, None] * (K @ B + b - targets[rows, :]))
             M = (G[-1] @ B.T) * K
             MU, columns = MU + M.T @ U, columns + xp.sum(M, axis=0)  # eq. 2
             of_rows = xp.sum(M, axis=1)
             total += float(xp.sum(of_rows * xp.sum(U * U, axis=1))) if wanted[0] else 0.0
-            if wanted[1]:
+            if A is not None and wanted[1]:
                 in_U = 2.0 * gamma * (M @ Z - of_rows[:, None] * U)  # eq. 5
-                in_A = in_A + (xp.sum(X * in_U, axis=0) if self.A.ndim == 1 else X.T @ in_U)
+                in_A = in_A + (xp.sum(X * in_U, axis=0) if A.ndim == 1 else X.T @ in_U)
         in_Z = 2.0 * gamma * (MU - columns[:, None] * Z)  # eq. 3
         lengths = xp.sum(Z * Z, axis=1)
         in_gamma = gamma * (2.0 * float(xp.sum(MU * Z)) - total - float(xp.sum(columns * lengths)))

@@ -45,11 +45,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from pursuit._arrays import beside
 from pursuit._typing import Array, Watch
-from pursuit.kernels import kernel_name
+from pursuit.kernels import is_gaussian, kernel_name
 from pursuit.linalg import blocks
 from pursuit.losses import Loss, MarginLoss, SquaredError
 from pursuit.optimize.coefficients import Coefficients, Targets, best_coefficients
+from pursuit.optimize.device_values import DeviceValues
 from pursuit.optimize.kernel_blocks import (
     BlockValues,
     Place,
@@ -207,7 +209,7 @@ def _evaluated(
     problem: Problem, place: Place, last: Step | None, learn_gamma: bool, exact: bool
 ) -> Step:
     """Steps 1 and 2; `exact`: sums of the squared error in float64."""
-    values = BlockValues(problem.table, place)
+    values = _values(problem, place)
     dtype = problem.table.dtype
     vectors = homogeneous(place.Z)
     plain = kernel_values(place.kernel, vectors, place.Z) if len(place.Z) else np.empty((0, 0))
@@ -221,13 +223,24 @@ def _evaluated(
     inner = slopes(
         place, jittered(B @ B.T, JITTER[dtype]), plain, vectors, wanted=(learn_gamma, False)
     )  # fmt: skip
-    G, in_Z, in_gamma, in_A = _outer_slopes(values, found, pulled, wanted)
+    if isinstance(values, DeviceValues):
+        G, in_Z, in_gamma, in_A = values.slopes(found, problem.Y, problem.weights, wanted=wanted)
+    else:
+        G, in_Z, in_gamma, in_A = _outer_slopes(values, found, pulled, wanted)
     log_gamma = in_gamma + 0.5 * inner.log_gamma
     value = found.objective
     if isinstance(problem.loss, SquaredError):  # G = 2 w (F - Y)
         value = 0.5 * float((B * (gram @ B)).sum())
         value += float(((G**2).sum(axis=1) / problem.weights).sum()) / 4.0
     return Step(place, value, found, machines, G, in_Z + inner.Z, log_gamma, in_A)
+
+
+def _values(problem: Problem, place: Place) -> Any:
+    """Kernel values in blocks; of a Gaussian under the squared error on the device in use."""
+    device = beside()
+    if device is not None and isinstance(problem.loss, SquaredError) and is_gaussian(place.kernel):
+        return DeviceValues(problem.table, place, device)
+    return BlockValues(problem.table, place)
 
 
 # The slopes of the loss at the outputs of some rows.
