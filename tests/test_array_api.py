@@ -60,6 +60,7 @@ ESTIMATORS = [
     pursuit.SparseKernelPCA(),
     pursuit.SparseKernelPCA(5, center=True, fit_inverse_transform=True),
     pursuit.GreedyNystroem(n_components=5, selection="supervised"),
+    pursuit.KernelPCANovelty(4),
     pursuit.HyperplaneKNeighborsClassifier(4),
     pursuit.ConvexKNeighborsClassifier(3),
     pursuit.ParzenDensity(),

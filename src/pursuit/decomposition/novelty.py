@@ -25,7 +25,7 @@ from sklearn.base import OutlierMixin
 
 from pursuit._typing import Array
 from pursuit._validation import check_real
-from pursuit.base.arrays import through_host
+from pursuit.base.arrays import native, through_host
 from pursuit.base.docstrings import with_inherited_sections
 from pursuit.base.novelty import score_quantile
 from pursuit.base.parameters import constructor, positional
@@ -121,6 +121,7 @@ class KernelPCANovelty(OutlierMixin, SparseKernelPCA):
         model._threshold(model.n_components_)
         return model
 
+    @native
     def score_samples(self, X: Any) -> Array:
         """Scores, the larger the less of an outlier.
 
@@ -136,6 +137,7 @@ class KernelPCANovelty(OutlierMixin, SparseKernelPCA):
         """
         return -self.residual(X)
 
+    @native
     def decision_function(self, X: Any) -> Array:
         """Scores less ``offset_``: negative for outliers.
 
