@@ -12,11 +12,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import pursuit
-from pursuit import SparseLargeMarginClassifier
+from pursuit import RelevanceVectorClassifier, SparseLargeMarginClassifier
 from pursuit._validation import Samples
 from pursuit.kernels import RBF, CosinePolynomial, Laplacian, Polynomial, Sigmoid
 from pursuit.svm.sparse_large_margin import sparse_large_margin
@@ -438,3 +439,21 @@ def test_errors(options, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         SparseLargeMarginClassifier(**options).fit(X, y)
+
+
+def test_margin_coefficients_on_the_vectors_of_a_relevance_vector_machine():
+    """The paper's discussion: eq. 24 on any vectors; libsvm on the whitened features agrees."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(80, 2))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=80) > 0, "a", "b")
+    relevance = RelevanceVectorClassifier(gamma=0.5).fit(X, y)
+    Z = relevance.support_vectors_
+    model = SparseLargeMarginClassifier(len(Z), C=2.0, gamma=0.5, init=Z, max_iter=0).fit(X, y)
+    assert_allclose(model.support_vectors_, Z, rtol=1e-12)
+    k = rbf_kernel(X, Z, gamma=0.5)
+    inner = k @ np.linalg.solve(rbf_kernel(Z, Z, gamma=0.5), k.T)
+    machine = SVC(C=2.0, kernel="precomputed", tol=1e-8).fit(inner, y)
+    expected = machine.decision_function(inner)
+    assert_allclose(model.decision_function(X), expected, atol=3e-3)
+    # Other coefficients than those of the evidence.
+    assert np.abs(relevance.decision_function(X) - expected).max() > 0.1
