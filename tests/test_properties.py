@@ -54,7 +54,7 @@ from pursuit import (
     SparseOneClass,
 )
 
-EXAMPLES = int(os.environ.get("PURSUIT_EXAMPLES", "50"))
+EXAMPLES = int(os.environ.get("PURSUIT_EXAMPLES", "30"))
 
 ESTIMATORS = [
     CompressedClassifier(n_components=3),
