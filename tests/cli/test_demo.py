@@ -26,7 +26,7 @@ def small(monkeypatch, tmp_path):
         "PENALTIES": (10.0,),
     }.items():
         monkeypatch.setattr(demo, name, value)
-    monkeypatch.setattr(table_fit, "TIMING_SECONDS", 0.002)
+    monkeypatch.setattr("pursuit.reports.timing.TIMING_SECONDS", 0.002)
 
 
 def test_all_rows_of_matching_pursuit_are_cuts_of_the_written_model(tmp_path):

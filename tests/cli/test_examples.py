@@ -18,8 +18,9 @@ from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 from pursuit.cli import app as cli
-from pursuit.cli import demo, measures, score
+from pursuit.cli import demo, score
 from pursuit.cli.samples import Example, churn_table
+from pursuit.reports import measures
 from pursuit.table.model_selection import Settings
 
 # Of the example's table.
@@ -45,7 +46,7 @@ def place(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("COLUMNS", "80")
-        patch.setattr("pursuit.table.model_selection.TIMING_SECONDS", 0.001)
+        patch.setattr("pursuit.reports.timing.TIMING_SECONDS", 0.001)
         patch.setattr("pursuit.table.model_selection.MOVED_FOLDS", 2)
         patch.setattr("pursuit.table.model_selection.FOLDS", 2)
         patch.setattr("pursuit.table.model_selection.GAMMA_FACTORS", (1.0,))

@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch):
     """Run in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr("pursuit.table.model_selection.TIMING_SECONDS", 0.001)
+    monkeypatch.setattr("pursuit.reports.timing.TIMING_SECONDS", 0.001)
     return tmp_path
 
 

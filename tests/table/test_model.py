@@ -72,7 +72,7 @@ def test_frames_of_pandas_and_polars_and_files_agree(model, tmp_path):
 
 def test_the_command_line_makes_the_same_model(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pursuit.table.model_selection.TIMING_SECONDS", 0.001)
+    monkeypatch.setattr("pursuit.reports.timing.TIMING_SECONDS", 0.001)
     shop().write_csv("shop.csv")
     options = ("--n-components", "8", "--gamma", "0.1", "--price", "100")
     assert cli.main(["fit", "shop.csv", "-t", "buys", "-o", "m.pursuit", *options]) == 0

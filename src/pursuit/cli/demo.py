@@ -36,7 +36,8 @@ from pursuit.matching_pursuit.estimators import (
 )
 from pursuit.model_file import replacing, save
 from pursuit.moving_vectors.estimators import SparseKernelClassifier
-from pursuit.table.model_selection import Track, microseconds_a_row
+from pursuit.reports.timing import microseconds_a_row
+from pursuit.table.model_selection import Track
 
 BUDGETS = (10, 25, 50, 100, 200, 400)
 # Budgets at which gamma and C are chosen: of random and of moved vectors.

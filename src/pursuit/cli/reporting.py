@@ -53,14 +53,15 @@ def say(notes: list[str]) -> None:
 
 def costs(estimator: Any, X: Any, path: Path) -> dict[str, Any]:
     """Return what a model costs, and what it is."""
-    from pursuit.table.model_selection import microseconds_a_row
+    from pursuit.reports.parts import brief
+    from pursuit.reports.timing import microseconds_a_row
 
     return {
         "vectors": estimator.n_components_,
         "bytes": path.stat().st_size,
         "microseconds_a_row": microseconds_a_row(estimator.predict, X[:MEASURED_ROWS]),
-        "kernel": short(estimator.kernel_),
-        "loss": short(estimator.loss_),
+        "kernel": brief(estimator.kernel_),
+        "loss": brief(estimator.loss_),
     }
 
 
@@ -94,9 +95,3 @@ def report(
         ("loss", cost["loss"], ""),
     ]
     show(["", "model", f"always {layout.baseline}" if share else measure.constant], rows)
-
-
-def short(value: Any) -> str:
-    """Return a kernel or a loss as text, its numbers with four digits."""
-    numbers = ", ".join(f"{name}={number:.4g}" for name, number in vars(value).items())
-    return f"{type(value).__name__}({numbers})"

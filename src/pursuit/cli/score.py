@@ -21,7 +21,7 @@ from pursuit.cli.reporting import costs, known, labelled, report, say
 
 __all__ = ["Score"]
 
-# The names in `pursuit.cli.measures`, which is imported when there is something to measure.
+# The names in `pursuit.reports.measures`, which is imported when there is something to measure.
 METRICS = "accuracy, balanced_accuracy, f1, roc_auc, log_loss, r2, mae, rmse"
 # Of more classes the table of what was taken for what is not shown.
 MOST_CLASSES = 12
@@ -56,8 +56,9 @@ class Score:
 
     def run(self) -> None:
         """Read, predict, compare."""
-        from pursuit.cli.measures import MEASURES, Answers, confusion, labels_at, measured
+        from pursuit.cli.measures import labels_at, measured
         from pursuit.cli.streams import read
+        from pursuit.reports.measures import MEASURES, Answers, confusion
         from pursuit.table.model import TableModel
         from pursuit.table.model_selection import check_targets, measure
 
@@ -67,9 +68,8 @@ class Score:
         check_targets(data, y, layout, estimator.loss_)
         X = model.features(data)
         say(model.notes(data))
-        answers = Answers(
-            known(data, y, model), labels_at(estimator, X, self.threshold), estimator, X
-        )
+        predicted = labels_at(estimator, X, self.threshold)
+        answers = Answers.of(estimator, X, known(data, y, model), predicted)
         error = measure(*answers[:2], estimator, layout)
         more = measured(self.metric, layout.task, answers)
         matrix = confusion(answers) if layout.task == "classification" else None

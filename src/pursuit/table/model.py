@@ -423,6 +423,27 @@ class TableModel(BaseEstimator):
         score : float
             Of at most one.
         """
+        features, truth = self.known_rows(X, y)
+        measure = accuracy_score if self.layout_.task == "classification" else r2_score
+        return float(measure(truth, self.estimator_.predict(features)))
+
+    def known_rows(self, X: Any, y: Any = None) -> tuple[Any, NDArray[Any]]:
+        """Return the features and the targets of the rows that have one.
+
+        Parameters
+        ----------
+        X : data frame of pandas or polars, or matrix of shape (n_rows, n_columns)
+            Rows with the columns of the fit.
+        y : str or array-like of shape (n_rows,), default=None
+            The targets; None: the column of X by the name of the fit's.
+
+        Returns
+        -------
+        features : {ndarray, CSR matrix} of shape (n_known, n_features)
+            As the estimator wants them.
+        targets : ndarray of shape (n_known,)
+            Labels, written as those of the fit, or numbers.
+        """
         from pursuit.table.frames import with_target
         from pursuit.table.preparation import known_labels, labelled
 
@@ -432,8 +453,7 @@ class TableModel(BaseEstimator):
             layout = replace(layout, target=name)
         rows, truth, _ = labelled(data, layout)
         truth, _ = known_labels(rows, truth, layout, getattr(self, "classes_", None))
-        measure = accuracy_score if layout.task == "classification" else r2_score
-        return float(measure(truth, self.estimator_.predict(self._features(rows))))
+        return self._features(rows), truth
 
     def _data(self, X: Any) -> Any:
         """Return rows as a table or a matrix of the layout."""

@@ -68,7 +68,6 @@ MOST_VECTORS = 200
 MOVED_VECTORS = 50
 FOLDS, MOVED_FOLDS = 5, 3
 REFIT_EVERY = 10
-TIMING_SECONDS = 0.3
 
 #: What only selected vectors have: losses that are not convex, and a kernel that is indefinite.
 SELECTED_LOSSES, SELECTED_KERNELS = ("doom2", "squared_error_tanh"), ("sigmoid",)
@@ -470,16 +469,3 @@ _YARDSTICKS = {
     AbsoluteError: _ABSOLUTE,
     Poisson: Yardstick("mean Poisson deviance", mean_deviance, "the mean", np.mean),
 }
-
-
-def microseconds_a_row(
-    predict: Callable[[Any], Any], X: Any, seconds: float | None = None
-) -> float:
-    """Return the shortest of several timed predictions, divided by the rows, after a first one."""
-    predict(X)
-    best, end = np.inf, time.perf_counter() + (seconds or TIMING_SECONDS)
-    while time.perf_counter() < end or best == np.inf:
-        start = time.perf_counter()
-        predict(X)
-        best = min(best, time.perf_counter() - start)
-    return float(best * 1e6 / X.shape[0])
