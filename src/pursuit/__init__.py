@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from pursuit.neighbors.reference_rows import reference_rows
     from pursuit.online.estimators import OnlineKernelClassifier, OnlineKernelRegressor
+    from pursuit.reports import Report, report
     from pursuit.sparse_bayes.relevance_vector import (
         RelevanceVectorClassifier,
         RelevanceVectorRegressor,
@@ -110,6 +111,7 @@ __all__ = [
     "ReducedSupportVectorClassifier",
     "RelevanceVectorClassifier",
     "RelevanceVectorRegressor",
+    "Report",
     "SparseKernelCCA",
     "SparseKernelClassifier",
     "SparseKernelClassifierCV",
@@ -136,6 +138,7 @@ __all__ = [
     "losses",
     "model_file",
     "reference_rows",
+    "report",
     "save",
     "to_device_of",
     "to_numpy",
@@ -180,6 +183,7 @@ _HOMES = {
     "neighbors.classifiers": ("ConvexKNeighborsClassifier", "HyperplaneKNeighborsClassifier"),
     "neighbors.reference_rows": ("reference_rows",),
     "online.estimators": ("OnlineKernelClassifier", "OnlineKernelRegressor"),
+    "reports": ("Report", "report"),
     "sparse_bayes.relevance_vector": ("RelevanceVectorClassifier", "RelevanceVectorRegressor"),
     "svm.compression": (
         "CompressedClassifier",

@@ -11,7 +11,6 @@ from matplotlib.image import imread
 import pursuit
 from pursuit.cli import app as cli
 from pursuit.cli import demo
-from pursuit.table import model_selection as table_fit
 
 
 @pytest.fixture(autouse=True)

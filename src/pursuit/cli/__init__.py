@@ -2,8 +2,8 @@
 
 Read ``app.py`` (the commands, and how fields become options), then a command: ``fit.py``,
 ``predict.py``, ``score.py``, ``info.py``, ``export.py``, ``truncate.py``, ``plot.py``,
-``compress.py``, ``samples.py``. They share ``options.py``, ``streams.py`` (files and standard
-input), ``reporting.py`` and ``measures.py``.
+``report.py``, ``compress.py``, ``samples.py``. They share ``options.py``, ``streams.py`` (files and
+standard input), ``reporting.py`` and ``measures.py``.
 
 `main` is what the command ``pursuit`` calls. The commands are imported when one is asked for: the
 version alone needs none of them, nor the packages that they need.

@@ -30,6 +30,7 @@ from pursuit.cli.info import Info
 from pursuit.cli.options import UsageFault
 from pursuit.cli.plot import Plot
 from pursuit.cli.predict import Predict
+from pursuit.cli.report import Report
 from pursuit.cli.reporting import say
 from pursuit.cli.samples import Demo, Example
 from pursuit.cli.score import Score
@@ -47,6 +48,7 @@ COMMANDS = {
     "export": Export,
     "truncate": Truncate,
     "plot": Plot,
+    "report": Report,
     "compress": Compress,
     "example": Example,
     "demo": Demo,

@@ -13,6 +13,7 @@ wider: decoding widens it again, so that a loaded model computes in double preci
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator
 from typing import Any, TypedDict
 
@@ -140,7 +141,10 @@ def largest_change(model: Any, other: Any, rows: Any) -> Change:
     name = next(name for name in OUTPUTS if hasattr(model, name))
     if not rows.shape[0]:
         return Change(output=name, largest_change=0.0, largest_output=0.0, n_rows=0)
-    a, b = (np.asarray(getattr(one, name)(rows)) for one in (model, other))
+    with warnings.catch_warnings():
+        # A model's own vectors have no names, whatever its rows had.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        a, b = (np.asarray(getattr(one, name)(rows)) for one in (model, other))
     if a.dtype.kind != "f":  # labels
         change, size = np.mean(a != b), 1.0
     else:

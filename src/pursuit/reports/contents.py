@@ -367,10 +367,10 @@ def _far_rows(subject: Subject, nearest: NDArray[np.float64]) -> Iterator[Part]:
     yield Table(("rows", title), tuple(rows))
     beyond = int((nearest < FAR).sum())
     yield Text(
-        f"The kernel's value with the nearest vector, 1 at a vector and 0 far away, has a median of "
-        f"{np.median(nearest):.2g} on these rows, and is below {FAR:g} on {beyond:,} of them. Where "
-        "no vector is near, the model answers with its intercept, whatever the row says: such a "
-        "prediction is no more than a guess at the average."
+        "The kernel's value with the nearest vector, 1 at a vector and 0 far away, has a median "
+        f"of {np.median(nearest):.2g} on these rows, and is below {FAR:g} on {beyond:,} of them. "
+        "Where no vector is near, the model answers with its intercept, whatever the row says: "
+        "such a prediction is no more than a guess at the average."
     )
 
 
@@ -379,9 +379,7 @@ def _use(subject: Subject) -> Iterator[Part]:
         f"{subject.measured.X.shape[1]} features a row"
     )  # fmt: skip
     yield Code(
-        "import pursuit\n\n"
-        'model = pursuit.load("model.pursuit")\n'
-        f"model.predict(X)  # {rows}"
+        f'import pursuit\n\nmodel = pursuit.load("model.pursuit")\nmodel.predict(X)  # {rows}'
     )
     packages = ("pursuit", "numpy", "scipy", "scikit-learn")
     versions = [(name, version(name)) for name in packages]

@@ -1,7 +1,7 @@
 """A report as one HTML file that needs nothing else: style, tables and pictures are in it.
 
-Everything that comes from a model or a table is escaped. Pictures are SVG in ``img`` elements, whose
-text cannot reach out of them. The page has no script.
+Everything that comes from a model or a table is escaped. Pictures are SVG in ``img`` elements,
+whose text cannot reach out of them. The page has no script.
 """
 
 from __future__ import annotations

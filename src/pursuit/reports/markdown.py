@@ -63,8 +63,8 @@ def _draw(picture: Picture, path: Path) -> str:
 
 def _table(table: Table) -> str:
     """A table of Markdown."""
-    rows = [table.header, ("---",) * len(table.header), *table.rows]
-    return "\n".join(f"| {' | '.join(map(_plain, row))} |" for row in rows)
+    head, *body = (f"| {' | '.join(map(_plain, row))} |" for row in (table.header, *table.rows))
+    return "\n".join([head, "|" + " --- |" * len(table.header), *body])
 
 
 def _plain(text: str) -> str:
@@ -72,4 +72,4 @@ def _plain(text: str) -> str:
     text = text.replace("\\", "\\\\").replace("\n", " ")
     for sign in "|<>[]*_`":
         text = text.replace(sign, f"\\{sign}")
-    return text if text != "\\_\\_\\_" and not set(text) <= {"-"} else "---"
+    return text

@@ -41,7 +41,14 @@ def _picture(name: str, alt: str, draw: Callable[[Any], Any], size: tuple[float,
     with matplotlib.rc_context({"font.size": 10.0}):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure.subplots())
-    return Picture(name, figure, alt)
+    return _settled(Picture(name, figure, alt))
+
+
+def _settled(picture: Picture) -> Picture:
+    """The picture with its layout as it is now: each further drawing would move it a little."""
+    picture.figure.draw_without_rendering()
+    picture.figure.set_layout_engine("none")
+    return picture
 
 
 def error_against_vectors(subject: Subject) -> Picture | None:
@@ -141,14 +148,16 @@ def vector_images(estimator: Any, shape: tuple[int, int]) -> Picture:
     size = (1.1 * columns, 1.3 * -(-n // columns) + 0.4)
     figure = Figure(figsize=size, layout="constrained")
     VectorImageDisplay.from_estimator(estimator, shape, name="", figure=figure)
-    return Picture("vectors", figure, f"{n} vectors of the model as images")
+    return _settled(Picture("vectors", figure, f"{n} vectors of the model as images"))
 
 
 def relevances(shares: Array, names: list[str]) -> Picture:
     """What each feature counts for."""
     n = min(len(shares), 20)
     display = FeatureRelevanceDisplay(
-        relevances=shares, feature_names=names, quantity="Share of the function's mean squared slope"
+        relevances=shares,
+        feature_names=names,
+        quantity="Share of the function's mean squared slope",
     )
     first = names[int(np.argmax(shares))]
     alt = f"Shares of {len(shares)} features; the largest is {first}'s, {100 * shares.max():.1f} %"

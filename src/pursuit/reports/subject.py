@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from pursuit.reports.measures import Answers
 
-__all__ = ["Rows", "Subject", "subject_of"]
+__all__ = ["Rows", "Subject", "dense", "subject_of"]
 
 
 class Rows(NamedTuple):
@@ -81,7 +82,7 @@ def subject_of(model: Any, X: Any, y: Any, X_train: Any = None, y_train: Any = N
         raise ValueError("X_train and y_train must be given together.")
     return Subject(
         model,
-        _last(model),
+        _nameless(_last(model)),
         "classification" if is_classifier(model) else "regression",
         _names(model),
         _rows(model, X, y),
@@ -94,6 +95,14 @@ def _last(model: Any) -> Any:
     if isinstance(model, Pipeline):
         return _last(model[-1])
     return getattr(model, "estimator_", model) if hasattr(model, "known_rows") else model
+
+
+def _nameless(estimator: Any) -> Any:
+    """The estimator for arrays: a copy that knows no names of features."""
+    if "feature_names_in_" in vars(estimator):
+        estimator = copy.copy(estimator)
+        del estimator.feature_names_in_
+    return estimator
 
 
 def _rows(model: Any, X: Any, y: Any) -> Rows:

@@ -29,7 +29,6 @@ Poisson                  mean deviance                    mean
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
