@@ -6,6 +6,6 @@ their figures, `measures` what is measured, `html` the page and `markdown` the m
 `contents` first. matplotlib is imported when a report is made, skops when a card is written.
 """
 
-from pursuit.reports.report import Report, report
+from pursuit.reports.make_report import Report, report
 
 __all__ = ["Report", "report"]

@@ -58,7 +58,7 @@ def error_against_vectors(subject: Subject) -> Picture | None:
     if hasattr(estimator, "train_loss_path_"):
         known = np.isin(y, estimator.classes_) if subject.task == "classification" else slice(None)
         whole = getattr(estimator, "path_", None) is not None  # files hold it if asked to
-        rows = (X[known], y[known]) if whole else ()
+        rows: tuple[Any, ...] = (X[known], y[known]) if whole else ()
         alt = f"Loss of {kind} after 1 to {estimator.n_iter_} steps"
         return _picture(
             "path",
