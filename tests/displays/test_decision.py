@@ -39,7 +39,7 @@ def test_support_of_two_classes(moons):
     assert_array_equal(display.support_.get_offsets(), X[model.support_])
     for label, points in enumerate(display.points_):
         assert_array_equal(points.get_offsets(), X[y == label])
-    assert legend_of(display) == ["0", "1", "10 kernel functions"]
+    assert legend_of(display) == ["0", "1", "negative", "10 kernel functions, by |coefficient|"]
     assert display.ax_.get_xlabel() == "Feature 0"
 
 
@@ -74,13 +74,47 @@ def test_support_of_several_classes_with_labels_and_names():
     )
     shown = model.classes_[display.response.argmax(axis=0).ravel()]
     assert_array_equal(shown, model.predict(grid))
-    assert legend_of(display) == [*sorted("zyxwvutsrq"), "20 kernel functions"]
+    assert legend_of(display) == [*sorted("zyxwvutsrq"), "20 kernel functions, by |coefficient|"]
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("length", "width")
     looks = {
         (to_hex(points.get_facecolor()[0]), len(points.get_paths()[0].vertices))
         for points in display.points_
     }
     assert len(looks) > len({colour for colour, _ in looks}) == 8
+
+
+def test_circles_of_negative_coefficients_are_dashed(moons):
+    X, y = moons
+    model = KernelMatchingPursuitClassifier(10, gamma=2.0).fit(X, y)
+    display = SupportDisplay.from_estimator(model, X, y, grid_resolution=20)
+    dashed = [pattern is not None for _, pattern in display.support_.get_linestyle()]
+    assert_array_equal(dashed, model.dual_coef_[0] < 0)
+    assert 0 < sum(dashed) < 10
+
+
+def test_one_feature_is_a_line():
+    x = np.linspace(-3, 3, 40)[:, None]
+    model = KernelMatchingPursuitRegressor(6, gamma=1.0).fit(x, np.sin(2 * x[:, 0]))
+    display = SupportDisplay.from_estimator(model, x, np.sin(2 * x[:, 0]), grid_resolution=50)
+    places, values = display.surface_[0].get_data()
+    assert_allclose(values, model.predict(places[:, None]), rtol=1e-12, atol=1e-14)
+    circles = display.support_.get_offsets()
+    assert_array_equal(circles[:, 0], x[model.support_, 0])
+    assert_allclose(circles[:, 1], model.predict(x[model.support_]), atol=0.05)
+    assert (display.xx1, display.ax_.get_ylabel()) == (None, "Prediction")
+
+
+def test_classes_of_one_feature_lie_below_their_lines():
+    x = np.linspace(-3, 3, 40)[:, None]
+    labels = np.array(["a", "b", "c"])[np.digitize(x[:, 0], [-1, 1])]
+    model = KernelMatchingPursuitClassifier(6, gamma=1.0).fit(x, labels)
+    display = SupportDisplay.from_estimator(model, x, labels, grid_resolution=50)
+    grid = display.xx0[:, None]
+    for line, layer in zip(display.surface_, model.decision_function(grid).T, strict=True):
+        assert_allclose(line.get_ydata(), layer, rtol=1e-12, atol=1e-14)
+    for label, points in zip(model.classes_, display.points_, strict=True):
+        assert_array_equal(points.get_offsets()[:, 0], x[labels == label, 0])
+        assert points.get_offsets()[:, 1].max() < display.response.min()
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
@@ -119,7 +153,7 @@ def test_constant_target_is_drawn(waves):
 def test_support_refuses_other_numbers_of_features_and_targets(cancer, waves, moons):
     X, y = waves
     model = KernelMatchingPursuitClassifier(3).fit(*cancer)
-    with pytest.raises(ValueError, match=r"2 features; this .*Classifier was trained on 30$"):
+    with pytest.raises(ValueError, match=r"two features; this .*Classifier was trained on 30$"):
         SupportDisplay.from_estimator(model, *cancer)
     model = KernelMatchingPursuitRegressor(3).fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match=r"draws one target; this .*Regressor has 2"):

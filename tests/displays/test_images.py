@@ -27,6 +27,9 @@ def test_two_classes_stand_in_the_order_of_their_coefficients(digits):
     assert [ax.get_title() for ax in display.axes_] == display.titles
     assert_array_equal(display.axes_[2].images[0].get_array(), display.images[2])
     assert display.figure_.get_suptitle() == "SparseLargeMarginClassifier"
+    assert display.figure_.get_supxlabel() == "Above each vector: its coefficient"
+    limits = {ax.get_images()[0].get_clim() for ax in display.axes_}
+    assert limits == {(display.images.min(), display.images.max())}
 
 
 def test_several_classes_and_a_limit(digits):

@@ -216,6 +216,18 @@ def test_bound_of_a_classifier_with_its_errors(moons):
     assert display.ax_.get_ylabel() == "Share of errors"
 
 
+def test_a_bound_on_a_share_is_not_drawn_above_one():
+    display = BoundDisplay(bound=[1.5, 0.75, np.inf, 1.0], test_loss=[0.1] * 4)
+    display.is_share = True
+    display.plot()
+    assert_array_equal(display.lines_["bound"].get_ydata(), [np.nan, 0.75, np.nan, 1.0])
+    assert legend_of(display)[0] == "Bound: above 1, vacuous, at 2 of 4"
+    assert display.marker_.get_xdata()[0] == 2
+    assert_array_equal(display.bound, [1.5, 0.75, np.inf, 1.0])
+    display.bound = [0.5, 0.6]
+    assert legend_of(display.plot())[0] == "Bound"
+
+
 @pytest.mark.parametrize("n_targets", [1, 2])
 def test_bound_of_a_regressor_with_the_share_beyond_the_tolerance(waves, n_targets):
     X, y = waves

@@ -175,11 +175,14 @@ class DensityDisplay:
             self._draw_shades(colorbar)
         else:
             check_real("threshold", threshold, above=True)
-            self._draw_area(float(np.log(threshold)))
+            self._draw_area(threshold)
         points = check_array(self.X, dtype=np.float64)
-        self.points_ = self.ax_.scatter(*points.T, s=point_size, color=INK, linewidths=0)
+        look = {"s": point_size, "color": INK, "linewidths": 0, "label": f"{len(points)} rows"}
+        self.points_ = self.ax_.scatter(*points.T, **look)
         names = getattr(self.X, "columns", ("Feature 0", "Feature 1"))
         self.ax_.set(xlabel=str(names[0]), ylabel=str(names[1]), title=self.name or "")
+        below = {"loc": "best", "framealpha": 0.8, "edgecolor": "none", "fontsize": "small"}
+        self.ax_.legend(**below)
         return self
 
     def _draw_shades(self, colorbar: bool) -> None:
@@ -192,9 +195,11 @@ class DensityDisplay:
         if colorbar:
             drawing.colour_scale(self.figure_, self.surface_, self.ax_, "Log-density")
 
-    def _draw_area(self, lowest: float) -> None:
-        """The area above the threshold, and its border."""
+    def _draw_area(self, threshold: float) -> None:
+        """The area above the threshold."""
+        lowest, shade = float(np.log(threshold)), drawing.pale(INK, 0.3)
         levels = [lowest, max(float(np.max(self.log_density)), lowest) + 1.0]
         self.surface_ = self.ax_.contourf(
-            self.xx0, self.xx1, self.log_density, levels=levels, colors=[drawing.pale(INK, 0.3)]
+            self.xx0, self.xx1, self.log_density, levels=levels, colors=[shade]
         )
+        self.ax_.fill([], [], color=shade, label=f"density above {threshold:g}")

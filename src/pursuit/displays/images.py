@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pursuit._validation import check_integer
 from pursuit.displays import _axes as drawing
+from pursuit.displays._axes import GREY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,6 +36,8 @@ class VectorImageDisplay:
         What stands above each.
     name : str, default=None
         Title of the figure.
+    legend : str, default=None
+        What the titles say, below the images.
 
     Attributes
     ----------
@@ -67,6 +70,7 @@ class VectorImageDisplay:
     images: Any = field(kw_only=True)
     titles: Any = field(kw_only=True)
     name: str | None = field(kw_only=True, default=None)
+    legend: str | None = field(kw_only=True, default=None)
 
     @classmethod
     def from_estimator(
@@ -121,6 +125,7 @@ class VectorImageDisplay:
             images=rows[order].reshape(-1, *shape),
             titles=titles,
             name=kind if name is None else name,
+            legend=_legend(estimator),
         )
         return display.plot(figure, **image_kw)
 
@@ -132,7 +137,8 @@ class VectorImageDisplay:
         figure : matplotlib Figure, default=None
             Where to draw; a new figure if None.
         **image_kw : dict
-            Passed to matplotlib's ``imshow`` for every image.
+            Passed to matplotlib's ``imshow`` for every image. All images have one contrast, from
+            the lowest to the highest value of any, unless ``vmin`` and ``vmax`` say otherwise.
 
         Returns
         -------
@@ -140,19 +146,30 @@ class VectorImageDisplay:
             The display itself.
         """
         n = len(self.images)
+        contrast = {"vmin": np.min(self.images), "vmax": np.max(self.images)}
         n_columns = min(n, 8)
         n_rows = -(-n // n_columns)
         self.figure_ = _figure(figure, n_columns, n_rows)
         places = np.ravel(self.figure_.subplots(n_rows, n_columns, squeeze=False))
         self.axes_ = list(places[:n])
         for ax, image, title in zip(self.axes_, self.images, self.titles, strict=True):
-            ax.imshow(image, **{"cmap": "gray_r", **image_kw})
+            ax.imshow(image, **{"cmap": "gray_r", **contrast, **image_kw})
             ax.set_title(title, fontsize="small")
         for ax in places:
             ax.set_axis_off()
         if self.name:
             self.figure_.suptitle(self.name)
+        if self.legend:
+            self.figure_.supxlabel(self.legend, fontsize="small", color=GREY)
         return self
+
+
+def _legend(estimator: Any) -> str:
+    """What stands above the images."""
+    if len(np.atleast_2d(estimator.dual_coef_)) == 1:
+        return "Above each vector: its coefficient"
+    what = "class" if hasattr(estimator, "classes_") else "output"
+    return f"Above each vector: the {what} to which it counts most, and its coefficient there"
 
 
 def _figure(figure: Figure | None, n_columns: int, n_rows: int) -> Any:
@@ -160,7 +177,7 @@ def _figure(figure: Figure | None, n_columns: int, n_rows: int) -> Any:
     if figure is not None:
         return figure
     return drawing.pyplot().figure(
-        figsize=(1.1 * n_columns, 1.3 * n_rows + 0.4), layout="constrained"
+        figsize=(1.1 * n_columns, 1.3 * n_rows + 0.7), layout="constrained"
     )
 
 

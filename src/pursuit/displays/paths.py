@@ -236,6 +236,9 @@ class PursuitPathDisplay:
 class BoundDisplay:
     """A bound on the expected loss, and losses, against the number of vectors.
 
+    A bound on a share of errors says nothing where it is above 1. It is not drawn there, and the
+    legend says so.
+
     It is recommended to use `from_estimator`. All parameters are stored as attributes.
 
     Parameters
@@ -262,6 +265,8 @@ class BoundDisplay:
         The lines, by the name of the parameter they show.
     marker_ : matplotlib Line2D or None
         The vertical line where the bound is lowest; None if it is defined nowhere.
+    is_share : bool
+        Whether the loss is a share, so that a bound above 1 says nothing; False unless it is set.
 
     See Also
     --------
@@ -279,7 +284,7 @@ class BoundDisplay:
     >>> plt.show()
     """
 
-    loss_name, step_name = "Loss", "Number of vectors"
+    loss_name, step_name, is_share = "Loss", "Number of vectors", False
 
     bound: Any = field(kw_only=True)
     train_loss: Any = field(kw_only=True, default=None)
@@ -346,6 +351,7 @@ class BoundDisplay:
             test_loss=losses,
             name=kind if name is None else name,
         )
+        display.is_share = predicts
         display.loss_name = "Share of errors" if predicts else "Squared distance to the span"
         if predicts and estimator.n_iter_ != estimator.n_components_:
             display.step_name = "Step"
@@ -369,7 +375,12 @@ class BoundDisplay:
             The display itself.
         """
         self.ax_, self.figure_ = drawing.axes_of(ax)
-        self.lines_ = drawing.draw_paths(self.ax_, _given(self, BOUND_LINES), BOUND_LINES, line_kw)
+        paths, looks = _given(self, BOUND_LINES), dict(BOUND_LINES)
+        if self.is_share:
+            vacuous = ~(paths["bound"] <= 1.0)
+            paths["bound"] = np.where(vacuous, np.nan, paths["bound"])
+            looks["bound"] = (_told(vacuous), *BOUND_LINES["bound"][1:])
+        self.lines_ = drawing.draw_paths(self.ax_, paths, looks, line_kw)
         self.marker_ = self._draw_marker()
         drawing.finish_paths(
             self.ax_,
@@ -388,6 +399,12 @@ class BoundDisplay:
         lowest = int(np.argmin(self.bound)) + 1
         words = f"step {lowest}" if self.step_name == "Step" else drawing.counted(lowest, "vector")
         return drawing.mark_step(self.ax_, lowest, self.lines_, f"Lowest bound: {words}")
+
+
+def _told(vacuous: Array) -> str:
+    """What the legend says of a bound that is above 1 at some steps."""
+    n = int(vacuous.sum())
+    return f"Bound: above 1, vacuous, at {n} of {len(vacuous)}" if n else "Bound"
 
 
 def _staged_loss(estimator: Any, X: Any, y: Any) -> Array:
