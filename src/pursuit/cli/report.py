@@ -20,7 +20,7 @@ class Report:
 
     EXAMPLES: ClassVar[tuple[str, ...]] = (
         "pursuit report churn.pursuit churn.csv --output report.html",
-        "pursuit report churn.pursuit churn.csv --train churn.csv --boosting --output report.md",
+        "pursuit report churn.pursuit churn.csv --train churn.csv -o report.md",
     )
 
     model: Path = argument("Model file that fit wrote.", **EXISTING)
