@@ -9,7 +9,7 @@ from pursuit import TableModel
 from pursuit.checkpoints import StatisticsCheckpoint
 from pursuit.cli import fit_large
 from pursuit.cli.app import main
-from pursuit.table import large_files
+from pursuit.table import large_files, model_selection
 
 N_ROWS = 500
 
@@ -35,6 +35,7 @@ def table(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(large_files, "BLOCK_ROWS", 120)
+    monkeypatch.setattr(model_selection, "TIMING_SECONDS", 0.001)
 
 
 def fit(table, output, *options, target="price"):
@@ -100,8 +101,9 @@ def test_an_interrupted_run_goes_on(table, tmp_path, monkeypatch, capsys, method
     whole, part = (TableModel.load(tmp_path / f"{n}.pursuit") for n in ("whole", "part"))
     assert_array_equal(part.estimator_.support_vectors_, whole.estimator_.support_vectors_)
     assert_allclose(part.estimator_.dual_coef_, whole.estimator_.dual_coef_, rtol=1e-8)
-    assert fit(table, tmp_path / "new.pursuit", *options, "--resume") == 0
-    assert "nothing to resume from" in capsys.readouterr().err
+    if method == "moving":
+        assert fit(table, tmp_path / "new.pursuit", *options, "--resume") == 0
+        assert "nothing to resume from" in capsys.readouterr().err
 
 
 def test_the_error_is_that_of_rows_the_fit_has_not_seen(table):
