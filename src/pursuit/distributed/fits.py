@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pursuit.base.cross_validation import CrossValidated
 from pursuit.decomposition.kernel_pca import SparseKernelPCA
 from pursuit.decomposition.nystroem import GreedyNystroem
-from pursuit.distributed import landmarks, matching_pursuit
+from pursuit.distributed import landmarks, matching_pursuit, moving_vectors
 from pursuit.matching_pursuit.streams import FitsStatistics
+from pursuit.moving_vectors.estimators import MovingVectors
 
 __all__ = ["fit"]
 
 FITS: dict[type[Any], Callable[..., Any]] = {
     FitsStatistics: matching_pursuit.fit,
+    MovingVectors: moving_vectors.fit,
     SparseKernelPCA: landmarks.fit_kernel_pca,
     GreedyNystroem: landmarks.fit_nystroem,
 }
@@ -40,7 +43,7 @@ def fit(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         If it is none of those, or asks for more than blocks can tell; the message names what.
     """
     for kind, way in FITS.items():
-        if isinstance(model, kind):
+        if isinstance(model, kind) and not isinstance(model, CrossValidated):
             return way(model, X, y, sample_weight)
     raise ValueError(
         f"{type(model).__name__} needs its rows in memory to be fitted: X.compute(), or some rows "

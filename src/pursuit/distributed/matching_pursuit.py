@@ -40,7 +40,7 @@ from pursuit.greedy.statistics import KernelStatistics
 from pursuit.greedy.survey import Survey, salt_of
 from pursuit.matching_pursuit.blocks import FitsBlocks
 
-__all__ = ["capacity", "fit", "summed", "update"]
+__all__ = ["capacity", "fit", "summed", "update", "weighed"]
 
 
 def fit(model: FitsBlocks, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -63,7 +63,7 @@ def fit(model: FitsBlocks, X: Any, y: Any = None, sample_weight: Any = None) -> 
     if classifier:
         model._class_weights = with_classes(reader, seen)
     statistics, places = reader._empty(seen.survey, getattr(reader, "classes_", None))
-    found = some_rows(total(_block_sums, _both, parts.blocks, statistics, reader))
+    found = weighed(statistics, reader, parts)
     model.__dict__.pop("statistics_", None)
     return model._fit_sums(found, Dictionary(found.dictionary.atoms, places))
 
@@ -84,6 +84,11 @@ def capacity(n_candidates: Any, budget: int) -> int:
             f"got {n_candidates!r}"
         )
     return max(DEFAULT_CANDIDATES, CANDIDATES_A_VECTOR * budget)
+
+
+def weighed(empty: KernelStatistics, reader: Reader, parts: Parts) -> Any:
+    """The statistics of all rows, as the reader weighs them, from some that have begun."""
+    return some_rows(total(_block_sums, _both, parts.blocks, empty, reader))
 
 
 def _block_sums(

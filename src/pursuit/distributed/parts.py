@@ -30,7 +30,7 @@ from dask.delayed import delayed
 from pursuit._validation import is_collection
 from pursuit.linalg import blocks
 
-__all__ = ["GROUP", "Parts", "is_array", "parts_of", "total"]
+__all__ = ["GROUP", "Parts", "is_array", "parts_of", "total", "tree"]
 
 # Results merged by one task.
 GROUP = 8
@@ -98,17 +98,27 @@ def total(
     total : object or None
         None if no block has anything to say.
     """
+    result = tree(task, merge, parts, *shared)
+    with warnings.catch_warnings():
+        # The vectors: some megabytes that have to leave the client once.
+        warnings.filterwarnings("ignore", "Sending large graph")
+        return result.compute()
+
+
+def tree(
+    task: Callable[..., Any],
+    merge: Callable[[Any, Any], Any],
+    parts: Sequence[tuple[Any, ...]],
+    *shared: Any,
+) -> Any:
+    """The graph of `total`, not computed."""
     common = delayed(shared, traverse=False)
     leaf, node = delayed(_result, pure=False), delayed(_merged, pure=False)
     level = [leaf(task, common, *part) for part in parts]
     while True:
         level = [node(merge, level[i : i + GROUP]) for i in range(0, len(level), GROUP)]
         if len(level) == 1:
-            break
-    with warnings.catch_warnings():
-        # The vectors: some megabytes that have to leave the client once.
-        warnings.filterwarnings("ignore", "Sending large graph")
-        return level[0].compute()
+            return level[0]
 
 
 def _result(task: Callable[..., Any], shared: tuple[Any, ...], *block: Any) -> Any:

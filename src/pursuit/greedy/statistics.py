@@ -66,7 +66,7 @@ from pursuit.greedy.normal_equations import (
 from pursuit.kernels import Precomputed, resolve_kernel
 from pursuit.linalg import blocks
 
-__all__ = ["KernelStatistics", "RowSketch", "equations_of", "require_rows"]
+__all__ = ["KernelStatistics", "RowSketch", "equations_of", "every_row", "require_rows"]
 
 # As many rows as a temperature is fitted on.
 SKETCH_ROWS = 1_000
@@ -101,6 +101,10 @@ class RowSketch:
 
     def plus(self, other: RowSketch) -> RowSketch:
         """The sketch of the rows of both."""
+        return self.joined(other).smallest()
+
+    def joined(self, other: RowSketch) -> RowSketch:
+        """All rows of both."""
         either = sparse.issparse(self.X) or sparse.issparse(other.X)
         X = (
             sparse.vstack([self.X, other.X], format="csr")
@@ -113,25 +117,34 @@ class RowSketch:
             np.vstack([self.Y, other.Y]),
             np.concatenate([self.weights, other.weights]),
             np.concatenate([self.one_copy, other.one_copy]),
-        ).smallest()
+        )
+
+    @property
+    def order(self) -> Array:
+        """The order of the hashes; of equal ones that of the targets and weights."""
+        order: Array = np.lexsort((self.weights, *self.Y.T, self.keys))
+        return order
 
     def smallest(self) -> RowSketch:
-        """The rows of smallest hash; of equal hashes those of the smallest targets and weights."""
-        order = np.lexsort((self.weights, *self.Y.T, self.keys))[:SKETCH_ROWS]
+        """The rows of smallest hash."""
+        return self.take(self.order[:SKETCH_ROWS])
+
+    def take(self, rows: Array) -> RowSketch:
+        """Some of the rows."""
         return RowSketch(
-            self.keys[order],
-            self.X[order],
-            self.Y[order],
-            self.weights[order],
-            self.one_copy[order],
+            self.keys[rows], self.X[rows], self.Y[rows], self.weights[rows], self.one_copy[rows]
         )
+
+
+def every_row(samples: Samples, codes: Array) -> RowSketch:
+    """Rows with their hashes, all of them."""
+    X, keys = samples.X.astype(np.float64), hashes(samples.X, codes)
+    return RowSketch(keys, X, samples.Y, samples.weights, samples.one_copy)
 
 
 def sketch(samples: Samples, codes: Array) -> RowSketch:
     """The sketch of some rows."""
-    X, keys = samples.X.astype(np.float64), hashes(samples.X, codes)
-    rows = RowSketch(keys, X, samples.Y, samples.weights, samples.one_copy)
-    return rows.smallest()
+    return every_row(samples, codes).smallest()
 
 
 @with_entries

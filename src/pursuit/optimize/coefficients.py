@@ -47,9 +47,12 @@ __all__ = [
     "Coefficients",
     "Curvature",
     "Normal",
+    "Spread",
     "Targets",
     "best_coefficients",
+    "least_squares",
     "normal_equations",
+    "normal_sums",
 ]
 
 # Newton steps at most, halvings of a step, and iterations of conjugate gradients.
@@ -141,21 +144,24 @@ class Normal(NamedTuple):
     level: Array
 
 
+class Spread(NamedTuple):
+    """Of the targets: sum of the weights, mean (zero where b is not free), squares about it."""
+
+    weight: float
+    mean: Array
+    square: float
+
+
 def normal_equations(values: BlockValues | DeviceValues, gram: Array, targets: Targets) -> Normal:
     """The system of the squared error, in one pass over the rows."""
-    weights = targets.weights
+    weight = float(targets.weights.sum()) if targets.intercept else np.inf
+    return _system(gram, normal_sums(values, targets), weight)
+
+
+def normal_sums(values: BlockValues | DeviceValues, targets: Targets) -> tuple[Array, Array]:
+    """K'WK and K'W(Y, 1), which add up over rows."""
     if isinstance(values, DeviceValues):
-        square, cross = values.normal_sums(targets.Y, weights)
-    else:
-        square, cross = _normal_sums(values, targets)
-    cross, level = cross[:, :-1], cross[:, -1]
-    if targets.intercept:
-        square -= np.outer(level, level / float(weights.sum()))
-    return Normal(gram + 2.0 * square, cross, level)
-
-
-def _normal_sums(values: BlockValues, targets: Targets) -> tuple[Array, Array]:
-    """K'WK and K'W(Y, 1)."""
+        return values.normal_sums(targets.Y, targets.weights)
     Y, weights, _, _, exact = targets
     dtype = np.dtype(np.float64) if exact else values.table.dtype
     root = None if (weights == weights[0]).all() else np.sqrt(weights).astype(dtype)
@@ -172,18 +178,46 @@ def _normal_sums(values: BlockValues, targets: Targets) -> tuple[Array, Array]:
     return square, cross
 
 
+def _system(gram: Array, sums: tuple[Array, Array], weight: float) -> Normal:
+    """The system from the sums; the weight is infinite where b is not free."""
+    square, cross = sums
+    cross, level = cross[:, :-1], cross[:, -1]
+    return Normal(gram + 2.0 * (square - np.outer(level, level / weight)), cross, level)
+
+
+def least_squares(
+    gram: Array, sums: tuple[Array, Array], spread: Spread, *, intercept: bool, exact: bool
+) -> Coefficients:
+    """The coefficients from sums over rows.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (N, N)
+        K_z.
+    sums : tuple of ndarray
+        `normal_sums` of targets less their mean.
+    spread : Spread
+        Of the targets.
+    intercept, exact : bool
+        Whether b is free, and whether the sums are in float64.
+    """
+    weight, mean, square = spread
+    matrix, cross, level = _system(gram, sums, weight if intercept else np.inf)
+    B = _solve(_factor(matrix), 2.0 * cross)
+    b = mean - level @ B / weight if intercept else mean
+    return Coefficients(B, b, square - float((cross * B).sum()), exact=exact)
+
+
 def _least_squares(values: BlockValues, gram: Array, targets: Targets) -> Coefficients:
     """The linear system of the squared error."""
     Y, weights, _, intercept, exact = targets
     total = float(weights.sum())
     mean = weights @ Y / total if intercept else np.zeros(Y.shape[1])
     centred = Y - mean
-    matrix, cross, level = normal_equations(values, gram, targets._replace(Y=centred))
-    B = _solve(_factor(matrix), 2.0 * cross)
-    b = mean - level @ B / total if intercept else mean
-    objective = float((weights[:, None] * centred**2).sum() - (cross * B).sum())
+    spread = Spread(total, mean, float((weights[:, None] * centred**2).sum()))
+    sums = normal_sums(values, targets._replace(Y=centred))
     exact = exact or values.table.dtype == np.float64
-    return Coefficients(B, b, objective, exact=exact)
+    return least_squares(gram, sums, spread, intercept=intercept, exact=exact)
 
 
 class _Newton:

@@ -40,6 +40,7 @@ __all__ = [
     "precision",
     "shift_invariant",
     "spread",
+    "unit_of",
     "varying",
 ]
 
@@ -160,6 +161,11 @@ def precision(
     return np.float32 if exponent < LARGEST_EXPONENT else np.float64
 
 
+def unit_of(problem: Problem, place: Place) -> float:
+    """Length in which the ways of vectors are measured: the data's standard deviation there."""
+    return spread(problem.table, problem.weights) * _length(place)
+
+
 def spread(table: Table, weights: Array) -> float:
     """Root of the mean weighted variance of the columns over some rows; 1 where it is zero."""
     few = blocks.evenly_spaced(table.shape[0], 2000)
@@ -197,7 +203,7 @@ def move(problem: Problem, place: Place, plan: Plan) -> Descent:
     descent : Descent
         That on all rows in all coordinates.
     """
-    unit = spread(problem.table, problem.weights) * _length(place)
+    unit = unit_of(problem, place)
     place = place._replace(Z=parted(place.Z, APART * unit, plan.rng))
     axes = leading_axes(problem, place) if plan.watch is None and plan.max_iter else None
     if axes is None:

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -67,12 +67,21 @@ from pursuit.optimize.svm_on_vectors import definite_factor, jittered, solve_on_
 
 __all__ = [
     "Descent",
+    "Energy",
+    "Frame",
     "Free",
     "Hinge",
+    "Outer",
     "Problem",
     "Step",
+    "assembled",
     "descend",
     "energy",
+    "frame_of",
+    "outer_slopes",
+    "pulled_by",
+    "squared_errors",
+    "unreliable",
 ]
 
 # The diagonal of K_z is multiplied by one plus this, by the type of the products.
@@ -122,6 +131,19 @@ class Problem(NamedTuple):
         """The problem of some of the rows."""
         part = self.table.take(rows)
         return self._replace(table=part, Y=self.Y[rows], weights=self.weights[rows])
+
+    def step(
+        self,
+        place: Place,
+        last: Step | None = None,
+        *,
+        learn_gamma: bool = False,
+        exact: bool = False,
+    ) -> Step:
+        """W at a place; `exact`: sums of the squared error in float64, whatever `last` says."""
+        if exact:
+            return _evaluated(self, place, last, learn_gamma, True)
+        return energy(self, place, last, learn_gamma=learn_gamma)
 
 
 class Step(NamedTuple):
@@ -199,10 +221,16 @@ def energy(
     """
     exact = last is not None and last.coefficients.exact
     step = _evaluated(problem, place, last, learn_gamma, exact)
-    if isinstance(problem.loss, SquaredError) and not step.coefficients.exact:
-        if abs(step.value - step.coefficients.objective) > RELIABLE * step.value:
-            return _evaluated(problem, place, last, learn_gamma, True)
+    if isinstance(problem.loss, SquaredError) and unreliable(step):
+        return _evaluated(problem, place, last, learn_gamma, True)
     return step
+
+
+def unreliable(step: Step) -> bool:
+    """Whether sums of the squared error in float32 promise another W than the outputs show."""
+    if step.coefficients.exact:
+        return False
+    return abs(step.value - step.coefficients.objective) > RELIABLE * step.value
 
 
 def _evaluated(
@@ -210,29 +238,85 @@ def _evaluated(
 ) -> Step:
     """Steps 1 and 2; `exact`: sums of the squared error in float64."""
     values = _values(problem, place)
-    dtype = problem.table.dtype
-    vectors = homogeneous(place.Z)
-    plain = kernel_values(place.kernel, vectors, place.Z) if len(place.Z) else np.empty((0, 0))
-    gram = jittered(plain, JITTER[dtype])
+    frame = frame_of(place, problem.table.dtype)
     if isinstance(problem.loss, Hinge):
-        found, machines, pulled = _hinge(problem, gram, last, values)
+        found, machines, pulled = _hinge(problem, frame.gram, last, values)
     else:
-        (found, pulled), machines = _smooth(problem, gram, last, values, exact), None
+        (found, pulled), machines = _smooth(problem, frame.gram, last, values, exact), None
     wanted = (learn_gamma, place.A is not None)
-    B = found.B
-    inner = slopes(
-        place, jittered(B @ B.T, JITTER[dtype]), plain, vectors, wanted=(learn_gamma, False)
-    )  # fmt: skip
     if isinstance(values, DeviceValues):
-        G, in_Z, in_gamma, in_A = values.slopes(found, problem.Y, problem.weights, wanted=wanted)
+        outer = Outer(*values.slopes(found, problem.Y, problem.weights, wanted=wanted))
     else:
-        G, in_Z, in_gamma, in_A = _outer_slopes(values, found, pulled, wanted)
-    log_gamma = in_gamma + 0.5 * inner.log_gamma
-    value = found.objective
-    if isinstance(problem.loss, SquaredError):  # G = 2 w (F - Y)
-        value = 0.5 * float((B * (gram @ B)).sum())
-        value += float(((G**2).sum(axis=1) / problem.weights).sum()) / 4.0
-    return Step(place, value, found, machines, G, in_Z + inner.Z, log_gamma, in_A)
+        outer = outer_slopes(values, found, pulled, wanted)
+    squares = None
+    if isinstance(problem.loss, SquaredError):
+        squares = squared_errors(outer.G, problem.weights)
+    step = assembled(place, frame, found, outer, learn_gamma=learn_gamma, squares=squares)
+    return step._replace(machines=machines)
+
+
+def squared_errors(G: Array, weights: Array) -> float:
+    """sum_i w_i |y_i - f_i|^2, from the slopes 2 w_i (f_i - y_i)."""
+    return float(((G**2).sum(axis=1) / weights).sum()) / 4.0
+
+
+class Frame(NamedTuple):
+    """What a place is without rows: vectors as h, K_z, and K_z with its jitter."""
+
+    vectors: Array
+    plain: Array
+    gram: Array
+    jitter: float
+
+
+def frame_of(place: Place, dtype: Any) -> Frame:
+    """The frame for products in a type."""
+    vectors, jitter = homogeneous(place.Z), JITTER[np.dtype(dtype)]
+    plain = kernel_values(place.kernel, vectors, place.Z) if len(place.Z) else np.empty((0, 0))
+    return Frame(vectors, plain, jittered(plain, jitter), jitter)
+
+
+class Outer(NamedTuple):
+    """G, and the slopes of sum(G * F) in Z, log(gamma) and A, which add up over rows."""
+
+    G: Array
+    Z: Array
+    log_gamma: float
+    A: Array | None
+
+
+def assembled(
+    place: Place,
+    frame: Frame,
+    found: Coefficients,
+    outer: Outer,
+    *,
+    learn_gamma: bool,
+    squares: float | None,
+) -> Step:
+    """W and its slopes, from sums over rows.
+
+    Parameters
+    ----------
+    place, frame : Place, Frame
+        Where.
+    found : Coefficients
+        B and b.
+    outer : Outer
+        Sums over rows.
+    learn_gamma : bool
+        Whether the slope in log(gamma) is wanted.
+    squares : float or None
+        For the squared error sum_i w_i |y_i - f_i|^2, which is nearer than what was solved for.
+    """
+    B, value = found.B, found.objective
+    wanted = (learn_gamma, False)
+    pairs = jittered(B @ B.T, frame.jitter)
+    inner = slopes(place, pairs, frame.plain, frame.vectors, wanted=wanted)
+    log_gamma = outer.log_gamma + 0.5 * inner.log_gamma
+    if squares is not None:
+        value = 0.5 * float((B * (frame.gram @ B)).sum()) + squares
+    return Step(place, value, found, None, outer.G, outer.Z + inner.Z, log_gamma, outer.A)
 
 
 def _values(problem: Problem, place: Place) -> Any:
@@ -255,13 +339,19 @@ def _smooth(
     start = None if last is None else last.coefficients
     targets = Targets(Y, weights, loss, intercept, exact)
     found = best_coefficients(values, gram, targets, start, INNER[table.dtype])
+    return found, pulled_by(problem, found)
+
+
+def pulled_by(problem: Problem, found: Coefficients) -> Pulled:
+    """The slopes of a smooth loss at given coefficients."""
+    table, Y, weights, loss, _ = problem
     B = found.B.astype(table.dtype)
 
     def pulled(rows: slice, K: Array) -> Array:
         F = (K @ B).astype(np.float64) + found.b
         return np.asarray(weights[rows, None] * loss.gradient(Y[rows], F))
 
-    return found, pulled
+    return pulled
 
 
 def _hinge(
@@ -282,10 +372,10 @@ def _hinge(
     return found, solution.outputs, lambda rows, K: G[rows]
 
 
-def _outer_slopes(
+def outer_slopes(
     values: BlockValues, fitted: Coefficients, pulled: Pulled, wanted: tuple[bool, bool]
-) -> tuple[Array, Array, float, Array | None]:
-    """G, and the slopes of sum(G * F) in Z, log(gamma) and A."""
+) -> Outer:
+    """Step 2 over the rows; `wanted`: the slopes in log(gamma), in A."""
     place, coefficients = values.place, fitted.B.T.astype(values.table.dtype)
     G = np.empty((values.n_rows, len(coefficients)))
 
@@ -304,7 +394,7 @@ def _outer_slopes(
         return found.Z, found.log_gamma, (X * found.U).sum(axis=0) if one else X.T @ found.U
 
     in_Z, in_gamma, *rest = values.sum(part)
-    return G, in_Z, float(in_gamma), rest[0] if rest else None
+    return Outer(G, in_Z, float(in_gamma), rest[0] if rest else None)
 
 
 class Free(NamedTuple):
@@ -351,8 +441,26 @@ class Descent(NamedTuple):
         return self.reason not in ENDS
 
 
+class Energy(Protocol):
+    """What `descend` goes down on: `Problem`, or one whose rows are elsewhere."""
+
+    @property
+    def loss(self) -> Loss:
+        """The loss."""
+
+    def step(
+        self,
+        place: Place,
+        last: Step | None = None,
+        *,
+        learn_gamma: bool = False,
+        exact: bool = False,
+    ) -> Step:
+        """W at a place."""
+
+
 def descend(
-    problem: Problem,
+    problem: Energy,
     place: Place,
     unit: float,
     *,
@@ -365,7 +473,7 @@ def descend(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Energy
         Rows, targets and loss.
     place : Place
         The start.
@@ -403,7 +511,7 @@ def descend(
                 "sums are not; rescale the features or change the kernel"
             )
         if isinstance(problem.loss, SquaredError) and not best.coefficients.exact:
-            best = _evaluated(problem, best.place, best, free.gamma, True)
+            best = problem.step(best.place, best, learn_gamma=free.gamma, exact=True)
     return Descent(best, np.array(values), reason)
 
 
@@ -445,7 +553,7 @@ def _follow(
 class _Way:
     """W along the way of L-BFGS, whose variables are Z, log(gamma) and A in their units."""
 
-    def __init__(self, problem: Problem, start: Place, unit: float, free: Free) -> None:
+    def __init__(self, problem: Energy, start: Place, unit: float, free: Free) -> None:
         self.problem, self.start, self.free = problem, start, free
         self.unit = unit
         self.n_Z = start.Z.size
@@ -488,6 +596,6 @@ class _Way:
         """The step at z, which is nearly always the last one computed where it is asked again."""
         if self.last is None or not np.array_equal(z, self.last_z):
             place = self.place(z)
-            self.last = energy(self.problem, place, self.last, learn_gamma=self.free.gamma)
+            self.last = self.problem.step(place, self.last, learn_gamma=self.free.gamma)
             self.last_z = np.array(z)
         return self.last
