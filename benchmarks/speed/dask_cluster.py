@@ -39,7 +39,7 @@ CLUSTER = (
     "import sys, distributed\n"
     "if __name__ == '__main__':\n"
     "    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1,"
-    " dashboard_address=None)\n"
+    " dashboard_address=':0')\n"
     "    print(cluster.scheduler_address, flush=True)\n"
     "    sys.stdin.read()\n"
 )

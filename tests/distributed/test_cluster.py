@@ -42,7 +42,7 @@ def test_a_worker_that_dies_changes_nothing(tmp_path):
     marker = str(tmp_path / "killed")
     X = da.from_array(P.X, chunks=(25, 4)).map_blocks(killed_once, marker, dtype=float)
     y = da.from_array(P.Y[:, 0], chunks=25)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, processes=True) as cluster:
         with distributed.Client(cluster):
             found = KernelMatchingPursuitRegressor(6, gamma=0.2).fit(X, y)

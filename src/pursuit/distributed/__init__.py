@@ -3,8 +3,8 @@
 After `import pursuit.distributed`, which needs the ``dask`` extra, estimators take them:
 
 - ``fit`` of `KernelMatchingPursuitClassifier`, `KernelMatchingPursuitRegressor`,
-  `SparseKernelPCA` and `GreedyNystroem`, and ``update`` of `KernelStatistics`, take dask arrays and
-  data frames. Tasks make sums over blocks, a tree adds them up, and nothing that grows with the
+  `SparseKernelClassifier`, `SparseKernelRegressor`, `SparseKernelPCA` and `GreedyNystroem`, and
+  ``update`` of `KernelStatistics`, take dask arrays and data frames. Tasks make sums over blocks, a tree adds them up, and nothing that grows with the
   rows comes to the client. Fitted attributes are NumPy arrays.
 - ``predict``, ``predict_proba``, ``predict_log_proba``, ``decision_function``, ``transform``,
   ``residual`` and ``score_samples`` of every fitted estimator give dask arrays in the blocks of X,
@@ -12,8 +12,8 @@ After `import pursuit.distributed`, which needs the ``dask`` extra, estimators t
 
 Whatever runs dask's graphs runs these: threads, or a cluster whose client is open.
 
-Read `parts` first (blocks, and the tree), then `survey` and `reading` (the first pass),
-`matching_pursuit` and `landmarks` (the fits), and `predictions`.
+Read `parts` first (blocks, and the tree), then `reading` (the first pass), `matching_pursuit`,
+`landmarks` and `moving_vectors` (the fits), and `predictions`.
 """
 
 from __future__ import annotations
