@@ -4,8 +4,9 @@ After `import pursuit.distributed`, which needs the ``dask`` extra, estimators t
 
 - ``fit`` of `KernelMatchingPursuitClassifier`, `KernelMatchingPursuitRegressor`,
   `SparseKernelClassifier`, `SparseKernelRegressor`, `SparseKernelPCA` and `GreedyNystroem`, and
-  ``update`` of `KernelStatistics`, take dask arrays and data frames. Tasks make sums over blocks, a tree adds them up, and nothing that grows with the
-  rows comes to the client. Fitted attributes are NumPy arrays.
+  ``update`` of `KernelStatistics`, take dask arrays and data frames. Tasks make sums over blocks, a
+  tree adds them up, and nothing that grows with the rows comes to the client. Fitted attributes
+  are NumPy arrays.
 - ``predict``, ``predict_proba``, ``predict_log_proba``, ``decision_function``, ``transform``,
   ``residual`` and ``score_samples`` of every fitted estimator give dask arrays in the blocks of X,
   and ``score`` sums over them.
