@@ -1,5 +1,6 @@
 """Fits on blocks equal fits on all rows in one place, whatever the blocks."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -162,6 +163,22 @@ def test_nystroem_with_targets(y, kind):
     found, expected = clone(model).fit(*arrays(40, P.X, y)), model.fit(P.X, y)
     assert_array_equal(found.components_, expected.components_)
     assert_allclose(found.transform(P.X), expected.transform(P.X), atol=1e-8)
+
+
+def test_partial_fit_goes_from_block_to_block():
+    """As dask-ml's Incremental does."""
+    X, y = arrays(30, P.X, P.labels)
+    model = KernelMatchingPursuitClassifier(5, n_candidates=20, gamma=0.2)
+
+    def learned(model, block, labels):
+        return copy.deepcopy(model).partial_fit(block, labels, classes=np.unique(P.labels))
+
+    step, found = dask.delayed(learned), clone(model)
+    for block, labels in zip(X.to_delayed().ravel(), y.to_delayed(), strict=True):
+        found = step(found, block, labels)
+    for start in range(0, 90, 30):
+        model = learned(model, P.X[start : start + 30], P.labels[start : start + 30])
+    assert_same_model(found.compute(), model)
 
 
 REFUSED = [

@@ -7,7 +7,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController, threadpool_info
 
 from pursuit.linalg import blocks
 
@@ -122,3 +122,18 @@ def test_a_limit_of_threads_holds_for_us_and_for_the_blas(monkeypatch):
         with blocks.at_most_threads(n_jobs):
             assert blocks.n_threads() == expected
     assert blas() == before
+
+
+def test_threads_that_overlap_leave_the_limit_as_it_was():
+    """The second enters before the first leaves, and leaves after it."""
+    blas = ThreadpoolController().select(user_api="blas")
+    before = [pool["num_threads"] for pool in blas.info()]
+    first, second = blocks.at_most_threads(1), blocks.blas_threads(1.0)
+    with blas.limit(limits=2):
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert {pool["num_threads"] for pool in blas.info()} == {1}
+        second.__exit__(None, None, None)
+        assert {pool["num_threads"] for pool in blas.info()} == {2}
+    assert [pool["num_threads"] for pool in blas.info()] == before

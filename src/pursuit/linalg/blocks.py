@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -168,7 +169,7 @@ def at_most_threads(n_jobs: int | None) -> Iterator[None]:
     number = n_jobs if n_jobs > 0 else max(1, n_threads() + 1 + n_jobs)
     token = _most_threads.set(number)
     try:
-        with _blas().limit(limits=number, user_api="blas"):
+        with ONE_THREAD if number == 1 else _blas().limit(limits=number, user_api="blas"):
             yield
     finally:
         _most_threads.reset(token)
@@ -230,6 +231,33 @@ def evaluate(
     return values
 
 
+class _OneThread(AbstractContextManager[None]):
+    """Context in which the BLAS has one thread, which any number of threads may be in at once.
+
+    The first to enter sets the limit, the last to leave lifts it. Limits that each sets and
+    restores by itself would stay where two of them overlap.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside = Lock(), 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_inside:
+                self._limit = _blas().limit(limits=1, user_api="blas")
+            self._n_inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if not self._n_inside:
+                self._limit.restore_original_limits()
+
+
+ONE_THREAD = _OneThread()
+
+
 def blas_threads(n_operations: float) -> AbstractContextManager[Any]:
     """Context in which products of so many operations run on as many BLAS threads as pay.
 
@@ -244,8 +272,7 @@ def blas_threads(n_operations: float) -> AbstractContextManager[Any]:
     """
     if n_operations >= SMALLEST_THREADED:
         return nullcontext()
-    limited: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
-    return limited
+    return ONE_THREAD
 
 
 def in_parallel(
@@ -266,7 +293,7 @@ def in_parallel(
     if workers < 2:
         return [task(item) for item in items]
     pool = _waiting.get()
-    with _blas().limit(limits=1, user_api="blas"):
+    with ONE_THREAD:
         if pool is None:
             with ThreadPoolExecutor(workers) as pool:
                 return list(pool.map(task, items))
