@@ -212,7 +212,7 @@ def test_a_watch_may_end_the_descent():
 
     def watch(step):
         seen.append(step.value)
-        return len(seen) == 3
+        return "watch" if len(seen) == 3 else None
 
     descent = descend(problem(), Place(KERNEL, Z), 1.0, max_iter=15, tol=0.0, watch=watch)
     assert descent.reason == "watch"
