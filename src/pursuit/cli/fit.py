@@ -18,7 +18,8 @@ from pursuit.cli.options import (
     option,
     require_folder,
 )
-from pursuit.cli.reporting import MEASURED_ROWS, known, labelled, report, say, tracking
+from pursuit.cli.progress import Steps, seconds_of, tracking
+from pursuit.cli.reporting import MEASURED_ROWS, known, labelled, report, say
 
 __all__ = ["Fit", "LossName"]
 
@@ -131,6 +132,11 @@ class Fit:
         "--resume",
         default=False,
     )
+    time: str | None = option(
+        "Longest time for a fit, as 90s, 10m or 2h: the model is what it has come to by then. It "
+        "holds for the fit on all rows, and for each by which the error is measured.",
+        default=None,
+    )
     seed: int = option("Seed of all random choices.", default=0)
     input_format: InputFormat = format_option("input")
 
@@ -142,7 +148,10 @@ class Fit:
         from pursuit.table.preparation import matching
 
         require_folder(self.output)
+        limits = self._limits()
         if is_large(self):
+            if limits:
+                raise UsageFault("--time does not go with --stream, whose one pass has no steps")
             return fit_large_file(self)
         model, missing = self.unfitted(), tables.missing_words(self.na)
         data, y = self.learn(model, read(self.data, missing, self.input_format))
@@ -153,10 +162,12 @@ class Fit:
             table_fit.check_targets(*test, layout, loss)
             self._check_labels(test, y, layout)
         table_fit.check_targets(data, y, layout, loss)
-        settings, n_told = replace(model.settings(), float32=self.float32), len(model.notes_)
+        settings = replace(model.settings(), float32=self.float32, callbacks=limits)
+        n_told = len(model.notes_)
         with tracking() as track:
+            model.set_callbacks(*limits, Steps(track.step))
             X = model.fit_rows(data, y, track)
-            notes = model.notes_[n_told:]
+            notes = model.notes_[n_told:] + self._ended(model.estimator_)
             written = model.with_estimator(settings.as_written(model.estimator_))
             error: Any
             if test:
@@ -171,6 +182,23 @@ class Fit:
         model.save(self.output, staged=self.staged, **single)
         say(notes)
         report(written, "test rows" if test else "rows held out", error, X, self.output)
+
+    def _limits(self) -> tuple[Any, ...]:
+        """Return what ends a fit."""
+        if self.time is None:
+            return ()
+        from pursuit.callbacks import TimeBudget
+
+        try:
+            return (TimeBudget(seconds_of(self.time)),)
+        except ValueError as fault:
+            raise UsageFault(f"--time: {fault}") from None
+
+    def _ended(self, estimator: Any) -> list[str]:
+        """Return a note on a fit whose time was up."""
+        if estimator.stop_reason_ != "callback":
+            return []
+        return [f"the fit was ended by --time {self.time}, at {estimator.n_components_} vectors"]
 
     def _method(self) -> Any:
         """Return the method given, or the one that goes with the other options."""

@@ -1,16 +1,15 @@
-"""How the commands answer: notes and progress on standard error, the table of a model's error."""
+"""How the commands answer: notes on standard error, the table of a model's error."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pursuit.cli.options import rounding, show
 
-__all__ = ["MEASURED_ROWS", "costs", "known", "labelled", "report", "say", "tracking"]
+__all__ = ["MEASURED_ROWS", "costs", "known", "labelled", "report", "say"]
 
 # So many rows are timed, and compared before and after they are stored.
 MEASURED_ROWS = 10_000
@@ -32,17 +31,6 @@ def known(data: Any, y: Any, model: Any) -> Any:
     y, notes = known_labels(data, y, model.layout_, getattr(model.estimator_, "classes_", None))
     say(notes)
     return y
-
-
-@contextmanager
-def tracking() -> Iterator[Callable[[Any, str], Any]]:
-    """Yield a function that shows progress on standard error if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield lambda items, label: progress.track(items, description=label)
 
 
 def say(notes: list[str]) -> None:

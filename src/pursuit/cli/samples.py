@@ -14,7 +14,8 @@ from pursuit.cli.options import (
     require_folder,
     show,
 )
-from pursuit.cli.reporting import say, tracking
+from pursuit.cli.progress import tracking
+from pursuit.cli.reporting import say
 
 __all__ = ["Demo", "Example"]
 

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pursuit import model_file
 from pursuit._warnings import warn
+from pursuit.base.callbacks import CallbackSupport
 from pursuit.base.parameters import constructor, positional
 from pursuit.io.tree import decoded_values, encoded_values
 
@@ -76,7 +77,7 @@ def _has_probabilities(model: TableModel) -> bool:
 
 
 @constructor
-class TableModel(BaseEstimator):
+class TableModel(CallbackSupport, BaseEstimator):
     """A sparse kernel machine for raw tables, as ``pursuit fit`` makes it.
 
     Numbers are standardised, and a missing one takes the median and sets a feature of its own; a
@@ -270,7 +271,8 @@ class TableModel(BaseEstimator):
         """
         from pursuit.table import model_selection
 
-        settings = self.settings()
+        watching = tuple(getattr(self, "_skl_callbacks", ()))
+        settings = replace(self.settings(), callbacks=watching)
         model_selection.check_targets(data, y, self.layout_, self.loss)
         fitted = model_selection.fit(data, y, self.layout_, settings, track)
         self.estimator_, self.preparation_ = fitted.estimator, fitted.preparation

@@ -131,6 +131,14 @@ class Settings:
     method: Literal["moving", "selected"] = "selected"
     C: float | None = None
     class_weight: Any = None
+    callbacks: tuple[Any, ...] = ()
+
+    def fitted(self, model: Any, X: Features, y: NDArray[Any]) -> Any:
+        """Return an estimator, fitted while the callbacks look on."""
+        try:
+            return model.set_callbacks(*self.callbacks).fit(X, y)
+        finally:
+            model.set_callbacks()
 
     def as_written(self, model: Any) -> Any:
         """Return a fitted estimator as a file will hold it."""
@@ -302,7 +310,7 @@ def search(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> tu
         with warnings.catch_warnings():
             if settings.n_components is None:  # nobody asked for as many as were tried
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, y)
+            settings.fitted(model, X, y)
     if settings.n_components is None and model.n_components_ == MOST_VECTORS:
         notes.append(f"the error still falls at {MOST_VECTORS} vectors: --n-components allows more")
     if "cv" in model.get_params():
@@ -326,7 +334,7 @@ def _moved(X: Features, y: NDArray[Any], settings: Settings, track: Track) -> tu
         gamma, settings = best["gamma"], replace(settings, C=best["C"])
     model = settings.estimator(n_rows, gamma, budget)
     for _ in track([0], f"fitting {n_rows} rows"):
-        model.fit(X, y)
+        settings.fitted(model, X, y)
     return model, notes
 
 
@@ -397,7 +405,8 @@ def held_out_error(
         n_components = max(1, min(fitted.n_components_, len(train)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            refit = settings.estimator(len(train), gamma, n_components).fit(X[train], y[train])
+            refit = settings.estimator(len(train), gamma, n_components)
+            settings.fitted(refit, X[train], y[train])
         predicted.append(settings.as_written(refit).predict(X[test]))
     tests = np.concatenate([test for _, test in splits])
     return measure(y[tests], np.concatenate(predicted), fitted, layout)
