@@ -325,8 +325,11 @@ class SparseKernelPCA(LandmarkTransformer):
         with self._watching(X, y, sample_weight, n_steps=n_components) as watcher:
 
             def look(deflation: Deflation) -> str | None:
-                so_far = subspace(deflation, len(deflation.pivots), "n_components")
-                return None if watcher is None else watcher(lambda m: m._store(points, so_far))
+                def store(model: SparseKernelPCA) -> None:
+                    n = len(deflation.pivots)
+                    model._store(points, subspace(deflation, n, "n_components"))
+
+                return None if watcher is None else watcher(store)
 
             watch = None if watcher is None else look
             found = sparse_kernel_pca(deflation, n_components, rule, self.delta, watch)
