@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Steps", "seconds_of", "tracking"]
@@ -16,11 +17,11 @@ EVERY = 10.0
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
+@dataclass(eq=False)
 class Steps:
     """A callback that passes on how many steps a fit has taken, and how many there are at most."""
 
-    def __init__(self, show: Callable[[int, int | None], None]) -> None:
-        self.show = show
+    show: Callable[[int, int | None], None]
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Nothing to do."""
@@ -83,6 +84,7 @@ class Lines:
                 print(f"progress: {self.line()}", file=sys.stderr, flush=True)
 
 
+@dataclass
 class Bar:
     """What a command is doing, as a bar of rich.
 
@@ -92,8 +94,7 @@ class Bar:
         Where it is drawn.
     """
 
-    def __init__(self, progress: Any) -> None:
-        self.progress = progress
+    progress: Any
 
     def __call__(self, items: Sequence[Any], label: str) -> Iterable[Any]:
         """Walk through items behind a bar."""
