@@ -184,6 +184,24 @@ def test_a_metric_that_is_learned_is_watched_and_stopped():
         assert np.isfinite(answer(estimator)).all()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_steps_on_parts_of_the_rows_and_in_few_coordinates_are_models_too(monkeypatch):
+    monkeypatch.setattr("pursuit.optimize.moving.REDUCED_WORK", 0.0)
+    monkeypatch.setattr("pursuit.optimize.moving.FIRST_PART", 40)
+    wide = X @ np.random.default_rng(0).normal(size=(4, 12))
+    steps = Steps()
+    model = SparseKernelClassifier(4, gamma=0.01, max_iter=10, random_state=0)
+    model.set_callbacks(steps).fit(wide, y)
+    assert model.n_iter_ == 1  # the others were in the principal axes
+    assert 10 < len(steps.models) <= steps.most
+    for stage in steps.models:
+        assert stage.support_vectors_.shape == (4, 12)
+        assert stage.score(wide, y) > 0.8
+    model.set_callbacks(Steps(last=3)).fit(wide, y)
+    assert (model.stop_reason_, model.n_iter_) == ("callback", 0)
+    assert model.score(wide, y) > 0.8
+
+
 def test_the_monitor_of_scikit_learn_logs_the_scores_of_the_stages():
     monitor = pytest.importorskip("sklearn.callback").ScoringMonitor(scoring="accuracy")
     model = KernelMatchingPursuitClassifier(8, multi_class="ovr").set_callbacks(monitor).fit(X, y)
