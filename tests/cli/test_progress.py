@@ -110,3 +110,9 @@ def test_a_wrong_time_is_one_line(tmp_path, capsys):
     given = [str(tmp_path / "iris.npz"), "--output", str(tmp_path / "m.pursuit")]
     assert main(["fit", *given, "--time", "soon"]) != 0
     assert capsys.readouterr().err.startswith("--time: a time is a number above 0")
+
+
+def test_a_file_read_in_blocks_has_no_time(tmp_path, capsys):
+    given = ["big.parquet", "--output", str(tmp_path / "m.pursuit"), "--stream", "--time", "3s"]
+    assert main(["fit", *given]) != 0
+    assert "--time does not go with --stream" in capsys.readouterr().err

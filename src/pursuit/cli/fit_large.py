@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pursuit.cli.options import UsageFault
-from pursuit.cli.reporting import MEASURED_ROWS, known, labelled, report, say, tracking
+from pursuit.cli.progress import tracking
+from pursuit.cli.reporting import MEASURED_ROWS, known, labelled, report, say
 
 __all__ = ["LARGE_BYTES", "fit_large_file", "is_large"]
 
