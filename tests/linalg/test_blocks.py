@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 import sklearn
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from threadpoolctl import ThreadpoolController, threadpool_info
 
@@ -137,3 +137,17 @@ def test_threads_that_overlap_leave_the_limit_as_it_was():
         second.__exit__(None, None, None)
         assert {pool["num_threads"] for pool in blas.info()} == {2}
     assert [pool["num_threads"] for pool in blas.info()] == before
+
+
+@pytest.mark.parametrize("n_rows", [3, 4000])
+def test_values_less_an_origin_into_given_memory(n_rows, rng):
+    """Deviations in float64, in any memory order, of single rows and of many chunks."""
+    X, origin = rng.normal(size=(n_rows, 2)).astype(np.float32), rng.normal(size=150)
+    W = rng.normal(size=(2, 150)).astype(np.float32)
+    expected = (X @ W).astype(np.float64) - origin
+    deviations = blocks.evaluate(lambda rows: rows @ W, X, 150, origin)
+    assert deviations.dtype == np.float64
+    assert_allclose(deviations, expected, rtol=1e-5, atol=1e-6)
+    room = np.full((150, n_rows), np.nan).T
+    assert blocks.evaluate(lambda rows: rows @ W, X, 150, origin, room) is room
+    assert_allclose(room, deviations, rtol=1e-5, atol=1e-6)
