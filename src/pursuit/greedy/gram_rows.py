@@ -240,8 +240,15 @@ class LazyGram:
     def _compute(self, panel: Array) -> Array:
         """Rows of G for the atoms of the panel, one blocked pass over the data."""
         rows = np.zeros((len(panel), len(self.diagonal)))
+        parts = blocks.even_slices(rows.shape[1], rows.shape[1])
         for _, block in self._values:
-            rows += block.T[panel] @ block
+            left = block.T[panel]
+
+            def add(part: slice, block: Array = block, left: Array = left) -> None:
+                rows[:, part] += left @ block[:, part]
+
+            large = 2.0 * left.size * rows.shape[1] >= blocks.SMALLEST_THREADED
+            blocks.in_parallel(add, parts, parallel=large)
         if self._atom_sum is not None:
             rows -= np.outer(self._atom_sum[panel], self._atom_sum)
         if self._ridge:

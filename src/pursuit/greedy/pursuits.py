@@ -42,6 +42,7 @@ from pursuit._typing import Array
 from pursuit.greedy.drafts import DRAFT_ATOMS, draft
 from pursuit.greedy.gram_rows import GramRows
 from pursuit.greedy.pivot_rules import scores_of
+from pursuit.linalg import blocks
 from pursuit.linalg.factor import cholesky, solve_transposed
 from pursuit.linalg.partial_cholesky import DICTIONARY_RANK, PartialCholesky, first_best
 
@@ -201,7 +202,9 @@ class PivotedFactor(Pursuit):
     def extend(self, n_steps: int) -> str | None:
         """Take up to `n_steps` more steps; return why it ended early, or None."""
         self.factor.reserve(min(n_steps, self.n_usable))
-        return super().extend(n_steps)
+        # Many small products: threads would spend their time waiting for each other.
+        with blocks.blas_threads(0):
+            return super().extend(n_steps)
 
     def _choose(self, g: int, row: Array, score: float) -> None:
         """Orthogonalise the dictionary against atom g (figure 3)."""
