@@ -36,7 +36,9 @@ evaluates it anew where not. Both give the same atoms to rounding.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,6 +67,8 @@ __all__ = [
     "normal_equations",
 ]
 
+# Share of the working memory that sums of each thread may take.
+SHARE_OF_SUMS = 0.125
 # Steps for which the rows of one panel last, about.
 STEPS_A_PANEL = 10
 
@@ -274,11 +278,20 @@ class WeightedValues:
                 self._kept = self._block(everything, by_atom)
             yield everything, self._kept
             return
+        yield from self.over(self.panels())
+
+    def panels(self) -> list[slice]:
+        """The blocks of rows of a pass."""
+        return list(blocks.panels(self.samples.X.shape[0], 8.0 * self.n_atoms))
+
+    def over(self, panels: list[slice]) -> Iterator[tuple[slice, Array]]:
+        """Evaluate these blocks."""
         room: Array | None = None
-        for rows in blocks.panels(n_rows, 8.0 * self.n_atoms):
+        for rows in panels:
+            size = rows.stop - rows.start
             # New memory costs about as much as what is written into it.
-            room = np.empty((rows.stop, self.n_atoms)) if room is None else room
-            yield rows, self._block(rows, room[: rows.stop - rows.start])
+            room = np.empty((size, self.n_atoms)) if room is None else room
+            yield rows, self._block(rows, room[:size])
 
     def among(self, atoms: Array) -> Iterator[Array]:
         """Blocks of the values of some atoms alone, (n_rows, len(atoms))."""
@@ -328,30 +341,59 @@ def gather(values: WeightedValues, *, complete: bool) -> Moments:
     ValueError
         If the kernel gives values that are not finite; the message names the first row.
     """
-    _, Y, weights, _ = values.samples
-    origin, n_atoms = values.origin, values.n_atoms
-    target_deviations = Y - origin.targets
-    weighted = weights[:, None] * target_deviations
-    n_targets = Y.shape[1]
-    gram = _empty_gram(n_atoms) if complete else None
-    diagonal, atom_sum = np.zeros(n_atoms), np.zeros(n_atoms)
-    cross = np.zeros((n_targets, n_atoms))
-    for rows, block in values:
-        root = np.sqrt(weights[rows])
-        with np.errstate(invalid="ignore"):
-            sums = np.column_stack([root, weighted[rows] / root[:, None]]).T @ block
-        if not np.isfinite(sums[0]).all():
-            refuse_not_finite(block, rows.start)
-        atom_sum += sums[0]
-        cross += sums[1:]
-        if gram is None:
-            diagonal += np.einsum("ij,ij->j", block, block)
-        else:
-            add_gram(gram, block)
-    if gram is not None:
+    shares = _shares(values) if complete else [None]
+    first, *others = blocks.in_parallel(
+        lambda panels: _atom_sums(values, panels, complete=complete), shares
+    )
+    for other in others:
+        for total, part in zip(first, other, strict=True):
+            total += part
+    gram, diagonal, atom_sum, cross = first
+    if complete:
         mirror(gram)
         diagonal = gram.diagonal().copy()
-    return complete_moments(origin, gram, diagonal, atom_sum, cross, values.samples)
+    return complete_moments(
+        values.origin, gram if complete else None, diagonal, atom_sum, cross, values.samples
+    )
+
+
+def _shares(values: WeightedValues) -> list[list[slice] | None]:
+    """Panels of rows for each thread to sum up by itself, where there is room for sums of its own.
+
+    Threads then never wait for each other; else, and for values that are kept, all work on one sum.
+    """
+    n_threads, panels = blocks.n_threads(), values.panels()
+    small = blocks.fits(8.0 * values.n_atoms**2 * n_threads / SHARE_OF_SUMS)
+    if values.kept or not small or len(panels) < 2 * n_threads:
+        return [None]
+    bounds = np.linspace(0, len(panels), n_threads + 1).astype(int)
+    return [panels[a:b] for a, b in itertools.pairwise(bounds)]
+
+
+def _atom_sums(
+    values: WeightedValues, panels: list[slice] | None, *, complete: bool
+) -> tuple[Array, Array, Array, Array]:
+    """G0 (its upper triangle; empty if not `complete`), its diagonal else, c and B0 over panels."""
+    _, Y, weights, _ = values.samples
+    n_atoms = values.n_atoms
+    weighted = weights[:, None] * (Y - values.origin.targets)
+    gram = _empty_gram(n_atoms if complete else 0)
+    diagonal, atom_sum = np.zeros(n_atoms), np.zeros(n_atoms)
+    cross = np.zeros((Y.shape[1], n_atoms))
+    with nullcontext() if panels is None else blocks.at_most_threads(1):
+        for rows, block in values if panels is None else values.over(panels):
+            root = np.sqrt(weights[rows])
+            with np.errstate(invalid="ignore"):
+                sums = np.column_stack([root, weighted[rows] / root[:, None]]).T @ block
+            if not np.isfinite(sums[0]).all():
+                refuse_not_finite(block, rows.start)
+            atom_sum += sums[0]
+            cross += sums[1:]
+            if complete:
+                add_gram(gram, block)
+            else:
+                diagonal += np.einsum("ij,ij->j", block, block)
+    return gram, diagonal, atom_sum, cross
 
 
 def complete_moments(
