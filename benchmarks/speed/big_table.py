@@ -154,6 +154,7 @@ def killed(report, path, folder):
     lost = elapsed / 2 + rest - elapsed
     report.add(f"The two runs took {lost:.1f} s more than one: start, first pass, lost second.")
     report.check("rows in the checkpoint at the kill", kept, at_least=1)
+    report.check("the same, of which some were still to come", kept, at_most=N_KILLED - 1)
     report.check("largest difference of a prediction", float(gap), at_most=1e-8)
 
 
