@@ -196,7 +196,9 @@ class _EarlyStopping(MatchingPursuit):
             fit = _followed(search.pursuit, dictionary, stopping, watch)
             self._store_watched(fit.watched_losses)
             self._store_fit(fit, dictionary, train, budgets, method, loss)
-        self._last_search = search if self.warm_start else None
+        self.__dict__.pop("_last_search", None)
+        if self.warm_start:
+            self._last_search = search
         return self
 
     def _search(
