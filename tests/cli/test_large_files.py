@@ -9,7 +9,7 @@ from pursuit import TableModel
 from pursuit.checkpoints import StatisticsCheckpoint
 from pursuit.cli import fit_large
 from pursuit.cli.app import main
-from pursuit.table import large_files, model_selection
+from pursuit.table import large_files
 
 N_ROWS = 500
 
@@ -35,7 +35,7 @@ def table(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(large_files, "BLOCK_ROWS", 120)
-    monkeypatch.setattr(model_selection, "TIMING_SECONDS", 0.001)
+    monkeypatch.setattr("pursuit.reports.timing.TIMING_SECONDS", 0.001)
 
 
 def fit(table, output, *options, target="price"):
