@@ -162,6 +162,35 @@ def test_samples_take_rows(samples):
     assert_array_equal(few.weights, samples.weights[[4, 2]])
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.4])
+def test_threads_with_sums_of_their_own(alpha, samples, monkeypatch):
+    """Where sums are small, each thread has its own; a row that is no number is still named."""
+    shares = []
+    monkeypatch.setattr(module.blocks, "n_threads", lambda: 3)
+    monkeypatch.setattr(
+        WeightedValues,
+        "panels",
+        lambda self: [slice(k, min(k + 7, N_ROWS)) for k in range(0, N_ROWS, 7)],
+    )
+    sums = module._atom_sums
+    monkeypatch.setattr(
+        module,
+        "_atom_sums",
+        lambda values, panels, **how: shares.append(panels) or sums(values, panels, **how),
+    )
+    found = equations(samples, True, alpha=alpha)
+    assert sorted(len(panels) for panels in shares) == [2, 3, 3]
+    assert_equations(found, expected_equations(samples, True, alpha))
+
+    def broken(X):
+        values = dictionary(X)
+        values[X[:, 0] == samples.X[40, 0], 3] = np.nan
+        return values
+
+    with pytest.raises(ValueError, match="40"):
+        equations_of(broken, samples, N_ATOMS, centred=False, alpha=alpha, complete=True)
+
+
 # Rows on request.
 
 

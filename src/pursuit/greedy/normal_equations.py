@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 # Share of the working memory that sums of each thread may take.
-SHARE_OF_SUMS = 0.125
+SHARE_OF_SUMS = 0.25
 # Steps for which the rows of one panel last, about.
 STEPS_A_PANEL = 10
 
@@ -363,8 +363,8 @@ def _shares(values: WeightedValues) -> list[list[slice] | None]:
     Threads then never wait for each other; else, and for values that are kept, all work on one sum.
     """
     n_threads, panels = blocks.n_threads(), values.panels()
-    small = blocks.fits(8.0 * values.n_atoms**2 * n_threads / SHARE_OF_SUMS)
-    if values.kept or not small or len(panels) < 2 * n_threads:
+    small = blocks.fits(2 * 8.0 * values.n_atoms**2 * n_threads / SHARE_OF_SUMS)
+    if values.kept or not small or n_threads < 2 or len(panels) < 2 * n_threads:
         return [None]
     bounds = np.linspace(0, len(panels), n_threads + 1).astype(int)
     return [panels[a:b] for a, b in itertools.pairwise(bounds)]
@@ -378,6 +378,7 @@ def _atom_sums(
     n_atoms = values.n_atoms
     weighted = weights[:, None] * (Y - values.origin.targets)
     gram = _empty_gram(n_atoms if complete else 0)
+    room = np.empty_like(gram, order="C") if panels is not None else None
     diagonal, atom_sum = np.zeros(n_atoms), np.zeros(n_atoms)
     cross = np.zeros((Y.shape[1], n_atoms))
     with nullcontext() if panels is None else blocks.at_most_threads(1):
@@ -390,7 +391,7 @@ def _atom_sums(
             atom_sum += sums[0]
             cross += sums[1:]
             if complete:
-                add_gram(gram, block)
+                add_gram(gram, block, room)
             else:
                 diagonal += np.einsum("ij,ij->j", block, block)
     return gram, diagonal, atom_sum, cross

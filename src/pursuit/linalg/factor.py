@@ -46,11 +46,25 @@ def squared_norms(array: Array) -> Array:
     return norms
 
 
-def add_gram(gram: Array, block: Array) -> None:
-    """``gram += block.T @ block`` (upper triangle only), half the arithmetic of a product."""
+def add_gram(gram: Array, block: Array, room: Array | None = None) -> None:
+    """``gram += block.T @ block`` (upper triangle only), half the arithmetic of a product.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (M, M)
+        Stored column by column.
+    block : ndarray of shape (n_rows, M)
+        Rows.
+    room : ndarray of shape (M, M), optional
+        For the product, which NumPy then makes: it lets other threads of Python work meanwhile,
+        SciPy does not.
+    """
     if not gram.flags.f_contiguous:
         raise ValueError("gram must be stored column by column, as `gram_zeros` gives it")
     if not block.size:
+        return
+    if room is not None:
+        gram.T[:] += np.matmul(block.T, block, out=room)
         return
     # Whichever way the block is stored, BLAS reads it without a copy.
     if block.flags.f_contiguous:
