@@ -78,7 +78,7 @@ def changed_in_place(model):
         changed_in_place,
         {"loss": "squared_hinge", "refit_every": 4},
     ],
-    ids=str,
+    ids=lambda change: getattr(change, "__name__", str(change)),
 )
 def test_whatever_else_changes_the_fit_is_a_new_one(change, makes):
     rows, labels = X.copy(), y
