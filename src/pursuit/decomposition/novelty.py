@@ -48,9 +48,9 @@ class KernelPCANovelty(OutlierMixin, SparseKernelPCA):
     ----------
     n_components : int or "bound", default=20
         Number of rows chosen. ``"bound"``: where the sample compression bound is lowest.
+    {parameters}
     contamination : float, default=0.1
         Share of the training rows that ``predict`` calls outliers, in (0, 0.5].
-    {parameters}
 
     Attributes
     ----------
