@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any, TypeVar, dataclass_transform
 
 from sklearn.base import BaseEstimator
@@ -55,21 +55,25 @@ def _own_methods(cls: type[Any]) -> None:
     for name in dir(cls):
         method = inspect.getattr_static(cls, name)
         ours = inspect.isfunction(method) and method.__module__.startswith("pursuit.")
-        if not ours or name.startswith("_") or name in vars(cls):
-            continue
-        own = FunctionType(
-            method.__code__,
-            method.__globals__,
-            name,
-            method.__defaults__,
-            method.__closure__,
-        )
-        vars(own).update(vars(method))
-        own.__doc__, own.__module__ = method.__doc__, cls.__module__
-        own.__annotations__ = method.__annotations__
-        own.__kwdefaults__ = method.__kwdefaults__
-        own.__qualname__ = f"{cls.__qualname__}.{name}"
-        setattr(cls, name, own)
+        if ours and not name.startswith("_") and name not in vars(cls):
+            setattr(cls, name, _owned(method, cls, name))
+
+
+def _owned(method: FunctionType, cls: type[Any], name: str) -> FunctionType:
+    """A copy of a function, and of those that it wraps, as a method of the class."""
+    wrapped = getattr(method, "__wrapped__", None)
+    inner = None if wrapped is None else _owned(wrapped, cls, name)
+    cells = method.__closure__ or ()
+    closure = tuple(CellType(inner) if cell.cell_contents is wrapped else cell for cell in cells)
+    own = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, closure)
+    vars(own).update(vars(method))
+    if inner is not None:
+        vars(own)["__wrapped__"] = inner
+    own.__doc__, own.__module__ = method.__doc__, cls.__module__
+    own.__annotations__ = method.__annotations__
+    own.__kwdefaults__ = method.__kwdefaults__
+    own.__qualname__ = f"{cls.__qualname__}.{name}"
+    return own
 
 
 @constructor
