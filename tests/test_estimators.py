@@ -73,7 +73,7 @@ ESTIMATORS = [
     CompressedClassifier(SVC(C=10), 5, refit="margin"),
     CompressedRegressor(KernelRidge(kernel="rbf"), 5, refit="least_squares"),
     CompressedOutlierDetector(n_components=3),
-    CompressedRegressor(KernelRidge(kernel="rbf"), 2, refit="move"),
+    CompressedRegressor(KernelRidge(kernel="rbf"), 5, refit="move"),
     HyperplaneKNeighborsClassifier(),
     HyperplaneKNeighborsClassifier(6, alpha=0.1, n_components=1),
     ConvexKNeighborsClassifier(),

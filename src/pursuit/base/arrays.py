@@ -166,8 +166,9 @@ def to_device_of(model: Model, X: Any) -> Model:
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = pursuit.KernelMatchingPursuitClassifier(10).fit(X, y)
-    >>> pursuit.to_device_of(model, array_api_strict.asarray(X)).dual_coef_.device
-    CPU_DEVICE
+    >>> moved = pursuit.to_device_of(model, array_api_strict.asarray(X))
+    >>> moved.dual_coef_.__array_namespace__().__name__
+    'array_api_strict'
     """
     moved: Model = _moved(model, lambda array: alike(array, X))
     return moved

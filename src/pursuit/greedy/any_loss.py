@@ -226,7 +226,9 @@ class GradientPursuit:
         if len(pivots):
             self.n_always = len(pivots)
             self.enlarge(self.budget)
-            for pivot, column in zip(pivots, self._columns(pivots).T, strict=True):
+            columns = self._columns(pivots)
+            self._append(columns)
+            for pivot, column in zip(pivots, columns.T, strict=True):
                 self._add(pivot, column)
 
     def _problem(self, columns: DesignMatrix, factor: Array, **changes: Any) -> Problem:

@@ -66,7 +66,7 @@ from pursuit.losses import Loss
 __all__ = ["Minimum", "Preconditioner", "Problem", "minimise"]
 
 # Half the Newton decrement, relative to J, at which a minimum counts as reached.
-SMALL_DECREMENT = 1e-9
+SMALL_DECREMENT = 1e-12
 # J below this share of its scale is zero: the targets are explained.
 ZERO_LOSS = 1e-10
 MOST_ITERATIONS = 200
@@ -241,7 +241,7 @@ def minimise(
     max_iter : int, optional
         Maximum number of Newton steps; None: 200.
     tol : float, optional
-        Half the Newton decrement, relative to J, at which a minimum counts as reached; None: 1e-9.
+        Half the Newton decrement, relative to J, at which a minimum counts as reached; None: 1e-12.
 
     Returns
     -------

@@ -32,6 +32,17 @@ class Report:
     See Also
     --------
     report : Makes one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pursuit import KernelMatchingPursuitClassifier, report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> page = report(KernelMatchingPursuitClassifier(5).fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> [section.title for section in page.sections][:3]
+    ['The model', 'Data', 'How good it is']
+    >>> page.to_html()[:15]
+    '<!DOCTYPE html>'
     """
 
     def __init__(self, title: str, told: str, sections: list[Section]) -> None:
