@@ -57,6 +57,7 @@ __all__ = [
     "always_in",
     "class_kernels",
     "draw_candidates",
+    "few_candidates",
     "given_centres",
     "oriented_gaussians",
     "penalised",
@@ -101,6 +102,11 @@ class Dictionary:
         return alpha * self.penalty.block(chosen)
 
 
+def few_candidates(n_components: int) -> int:
+    """Random rows that are candidates where there are many: 2500, or five for each vector."""
+    return max(DEFAULT_CANDIDATES, CANDIDATES_A_VECTOR * n_components)
+
+
 def n_candidate_rows(
     n_candidates: Any, n_rows: int, n_components: int, *, name: str = "n_candidates"
 ) -> int:
@@ -124,8 +130,7 @@ def n_candidate_rows(
         If `n_candidates` is neither, or not positive.
     """
     if n_candidates is None:
-        few = max(DEFAULT_CANDIDATES, CANDIDATES_A_VECTOR * n_components)
-        return n_rows if n_rows <= LARGEST_COMPLETE else min(n_rows, few)
+        return n_rows if n_rows <= LARGEST_COMPLETE else min(n_rows, few_candidates(n_components))
     if isinstance(n_candidates, (int, np.integer)) and not isinstance(n_candidates, bool):
         if n_candidates >= 1:
             return min(int(n_candidates), n_rows)

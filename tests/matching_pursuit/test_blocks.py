@@ -64,7 +64,6 @@ def test_a_part_of_the_rows_as_candidates(monkeypatch, seed, rng):
     monkeypatch.setattr(dictionary, "LARGEST_COMPLETE", 30)
     monkeypatch.setattr(blocks_module, "LARGEST_COMPLETE", 30)
     monkeypatch.setattr(dictionary, "DEFAULT_CANDIDATES", 20)
-    monkeypatch.setattr(blocks_module, "DEFAULT_CANDIDATES", 20)
     model = KernelMatchingPursuitRegressor(4, random_state=seed)
     found = clone(model).fit_blocks(in_blocks(P.X, P.Y))
     assert found.n_candidates_ == 20

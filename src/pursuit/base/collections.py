@@ -13,6 +13,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from pursuit._validation import is_collection
 
 __all__ = ["BLOCK_BY_BLOCK", "WAYS", "hand_on_collections"]
@@ -47,7 +49,7 @@ def _hands_on(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def called(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_collection(X):
+        if type(X) is not np.ndarray and is_collection(X):
             return _way(method.__name__)(self, X, *args, **kwargs)
         return method(self, X, *args, **kwargs)
 

@@ -31,6 +31,7 @@ from pursuit.base.novelty import score_quantile
 from pursuit.base.parameters import constructor, positional
 from pursuit.decomposition._landmarks import LandmarkProblem
 from pursuit.decomposition.kernel_pca import SparseKernelPCA, Subspace
+from pursuit.expansion.predictor import Novelty
 from pursuit.kernels import is_precomputed
 
 __all__ = ["KernelPCANovelty"]
@@ -151,7 +152,7 @@ class KernelPCANovelty(OutlierMixin, SparseKernelPCA):
         values : ndarray of shape (n_samples,)
             Scores less the threshold.
         """
-        return self.score_samples(X) - self.offset_
+        return Novelty(self.offset_).decision(self.score_samples(X)[:, None])
 
     @through_host
     def predict(self, X: Any) -> Array:
@@ -167,4 +168,4 @@ class KernelPCANovelty(OutlierMixin, SparseKernelPCA):
         y : ndarray of shape (n_samples,)
             -1 for outliers, 1 for the others.
         """
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+        return Novelty(self.offset_).prediction(self.score_samples(X)[:, None])

@@ -21,11 +21,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import validate_data
 
-from pursuit.dictionary import (
-    CANDIDATES_A_VECTOR,
-    DEFAULT_CANDIDATES,
-    Dictionary,
-)
+from pursuit.dictionary import Dictionary, few_candidates
 from pursuit.distributed.parts import Parts, parts_of, total
 from pursuit.distributed.reading import (
     Reader,
@@ -83,7 +79,7 @@ def capacity(n_candidates: Any, budget: int) -> int:
             "n_candidates must be a positive integer or None for a dask collection, "
             f"got {n_candidates!r}"
         )
-    return max(DEFAULT_CANDIDATES, CANDIDATES_A_VECTOR * budget)
+    return few_candidates(budget)
 
 
 def weighed(empty: KernelStatistics, reader: Reader, parts: Parts) -> Any:

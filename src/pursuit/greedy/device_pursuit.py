@@ -41,7 +41,7 @@ from pursuit.greedy.normal_equations import (
     equations_about,
 )
 from pursuit.greedy.pivot_rules import PIVOT_RULES
-from pursuit.greedy.pursuits import COPY_TOLERANCE, ZERO_SHARE
+from pursuit.greedy.pursuits import COPY_TOLERANCE, ZERO_SHARE, TakesSteps
 from pursuit.greedy.squared_error import SquaredErrorPursuit
 from pursuit.linalg import blocks
 from pursuit.linalg.device_cholesky import DeviceCholesky, first_best
@@ -168,7 +168,7 @@ class DevicePursuit(SquaredErrorPursuit):
         return kind(equations.gram, equations.cross[outputs], sq_norm, fitting, excluded)
 
 
-class _Basis:
+class _Basis(TakesSteps):
     """One greedy basis, with the state of a step on the device; see ``pursuits.py``."""
 
     def __init__(
@@ -179,13 +179,6 @@ class _Basis:
         self.factor = DeviceCholesky(gram.diagonal, DICTIONARY_RANK, excluded=excluded)
         self.pivots: list[int] = []
         self.gained = 0.0
-
-    def extend(self, n_steps: int) -> str | None:
-        """Take up to `n_steps` more steps; return why it ended early, or None."""
-        for _ in range(n_steps):
-            if reason := self.step():
-                return reason
-        return None
 
     def step(self) -> str | None:
         """Choose one atom; return why none was chosen, or None."""

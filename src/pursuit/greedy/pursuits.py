@@ -46,7 +46,7 @@ from pursuit.linalg import blocks
 from pursuit.linalg.factor import cholesky, solve_transposed
 from pursuit.linalg.partial_cholesky import DICTIONARY_RANK, PartialCholesky, first_best
 
-__all__ = ["BasicPursuit", "LeastCorrelated", "PivotedFactor", "Pursuit"]
+__all__ = ["BasicPursuit", "LeastCorrelated", "PivotedFactor", "Pursuit", "TakesSteps"]
 
 # 1 - cos^2 below which two atoms are copies of each other.
 COPY_TOLERANCE = 1e-12
@@ -56,7 +56,22 @@ LARGEST_NEAR = 1 << 19
 ZERO_SHARE = 1e-14
 
 
-class Pursuit:
+class TakesSteps:
+    """What takes one step after another."""
+
+    def extend(self, n_steps: int) -> str | None:
+        """Take up to `n_steps` more steps; return why it ended early, or None."""
+        for _ in range(n_steps):
+            if reason := self.step():
+                return reason
+        return None
+
+    def step(self) -> str | None:
+        """Choose one atom; return why none was chosen, or None."""
+        raise NotImplementedError
+
+
+class Pursuit(TakesSteps):
     """What the pursuits share: the candidates, the targets and what is left of them.
 
     Parameters
@@ -97,13 +112,6 @@ class Pursuit:
     def n_usable(self) -> int:
         """Number of atoms that may still be chosen."""
         return int(np.count_nonzero(self.factor.usable))
-
-    def extend(self, n_steps: int) -> str | None:
-        """Take up to `n_steps` more steps; return why it ended early, or None."""
-        for _ in range(n_steps):
-            if reason := self.step():
-                return reason
-        return None
 
     def step(self) -> str | None:
         """Choose one atom; return why none was chosen, or None."""

@@ -63,6 +63,7 @@ from pursuit.greedy.normal_equations import (
     centred_equations,
     gather,
 )
+from pursuit.greedy.survey import stacked
 from pursuit.kernels import Precomputed, resolve_kernel
 from pursuit.linalg import blocks
 
@@ -105,15 +106,9 @@ class RowSketch:
 
     def joined(self, other: RowSketch) -> RowSketch:
         """All rows of both."""
-        either = sparse.issparse(self.X) or sparse.issparse(other.X)
-        X = (
-            sparse.vstack([self.X, other.X], format="csr")
-            if either
-            else np.vstack([self.X, other.X])
-        )
         return RowSketch(
             np.concatenate([self.keys, other.keys]),
-            X,
+            stacked([self.X, other.X]),
             np.vstack([self.Y, other.Y]),
             np.concatenate([self.weights, other.weights]),
             np.concatenate([self.one_copy, other.one_copy]),

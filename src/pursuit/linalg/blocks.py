@@ -78,8 +78,12 @@ def row_blocks(n_rows: int, bytes_per_row: float) -> Iterator[slice]:
         Consecutive rows; at least one row a block.
     """
     size = max(1, int(BLOCK_SHARE * _budget_bytes() / max(bytes_per_row, 1.0)))
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
+    yield from _slices(n_rows, size)
+
+
+def _slices(n_rows: int, size: int) -> list[slice]:
+    """Slices of `size` rows each, the last one of what is left."""
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
 def even_slices(n_rows: int, most: int) -> list[slice]:
@@ -94,7 +98,7 @@ def even_slices(n_rows: int, most: int) -> list[slice]:
     """
     threads = n_threads()
     size = max(1, -(-n_rows // (threads * max(1, -(-n_rows // (threads * most))))))
-    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    return _slices(n_rows, size)
 
 
 def panels(n_rows: int, bytes_per_row: float) -> Iterator[slice]:
@@ -121,8 +125,7 @@ def panels(n_rows: int, bytes_per_row: float) -> Iterator[slice]:
     bytes_per_row = max(bytes_per_row, 1.0)
     size = max(PANEL_ROWS, int(PANEL_BYTES / bytes_per_row))
     size = max(1, min(size, int(BLOCK_SHARE * _budget_bytes() / bytes_per_row)))
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
+    yield from _slices(n_rows, size)
 
 
 def evenly_spaced(n_rows: int, n: int) -> Array:
@@ -212,7 +215,7 @@ def evaluate(
     if origin is None and n_rows * n_columns < SMALLEST_PARALLEL_SIZE:
         return functions(X)
     size = max(8, min(int(CHUNK_BYTES / (8 * n_columns)), -(-n_rows // n_threads())))
-    chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    chunks = _slices(n_rows, size)
     if origin is None:
         first = functions(X[chunks[0]])
         values = np.empty((n_rows, n_columns), dtype=first.dtype)

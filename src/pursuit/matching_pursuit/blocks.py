@@ -29,7 +29,6 @@ from pursuit._typing import Array
 from pursuit._validation import Samples, check_integer, check_several_classes, read_data
 from pursuit.dictionary import (
     CANDIDATES_A_VECTOR,
-    DEFAULT_CANDIDATES,
     LARGEST_COMPLETE,
     Dictionary,
     n_candidate_rows,
@@ -100,10 +99,7 @@ class FitsBlocks(FitsStatistics):
 
     def _empty(self, survey: Survey, labels: Array | None) -> tuple[KernelStatistics, Array]:
         """Sums over no rows yet, of the candidates that the first pass found, and their places."""
-        asked = self.n_candidates
-        if asked is None and survey.n_used > LARGEST_COMPLETE:
-            asked = max(DEFAULT_CANDIDATES, CANDIDATES_A_VECTOR * self._budget())
-        number = n_candidate_rows(asked, survey.n_used, self._budget())
+        number = n_candidate_rows(self.n_candidates, survey.n_used, self._budget())
         vectors, places = survey.first(number)
         numbers = {name: getattr(self, name) for name in ("degree", "coef0", "kernel_params")}
         scale = isinstance(self.gamma, str) and self.gamma == "scale"

@@ -29,9 +29,8 @@ from pursuit._validation import (
 from pursuit._warnings import warn
 from pursuit.base.arrays import following
 from pursuit.dictionary import (
-    CANDIDATES_A_VECTOR,
-    DEFAULT_CANDIDATES,
     Dictionary,
+    few_candidates,
     n_candidate_rows,
     penalised,
 )
@@ -158,7 +157,7 @@ class FitsStatistics(FitsSums):
         rows = np.flatnonzero(samples.weights > 0)
         few = self.n_candidates
         if few is None:
-            few = max(DEFAULT_CANDIDATES, CANDIDATES_A_VECTOR * budget)
+            few = few_candidates(budget)
         number = n_candidate_rows(few, len(rows), budget)
         self._candidate_rows = self._drawn(samples, rows, number)
         kernel: Any = self._kernel(samples, self.gamma)

@@ -252,7 +252,7 @@ def _certainty(subject: Subject) -> Iterator[Part]:
 def _vectors(subject: Subject, image_shape: tuple[int, int] | None) -> Iterator[Part]:
     estimator = subject.estimator
     vectors = getattr(estimator, "support_vectors_", None)
-    if vectors is None or not len(np.shape(vectors)) == 2 or not vectors.shape[0]:
+    if vectors is None or len(vectors.shape) != 2 or not vectors.shape[0]:
         return
     if image_shape is not None:
         yield pictures.vector_images(estimator, image_shape)

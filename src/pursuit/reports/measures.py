@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ class Answers(NamedTuple):
         """
         classes = getattr(estimator, "classes_", np.array([]))
         predicted = estimator.predict(X) if predicted is None else predicted
-        return cls(truth, predicted, classes, lambda: estimator.predict_proba(X))
+        return cls(truth, predicted, classes, cache(lambda: estimator.predict_proba(X)))
 
     def known(self) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Return the labels that the model knows, and the probabilities of these rows."""

@@ -53,32 +53,35 @@ def _settled(picture: Picture) -> Picture:
 
 def error_against_vectors(subject: Subject) -> Picture | None:
     """What each further vector buys: the path of a fit, or smaller models of vectors that move."""
-    estimator, (X, y) = subject.estimator, subject.measured
-    kind = type(estimator).__name__
+    estimator = subject.estimator
     if hasattr(estimator, "train_loss_path_"):
+        alt = f"Loss of {type(estimator).__name__} after 1 to {estimator.n_iter_} steps"
+        return _picture("path", alt, lambda ax: _draw_path(subject, ax), (6.4, 4.0))
+    known = getattr(estimator, "frontier_", None) is not None or subject.train is not None
+    if not (hasattr(estimator, "energy_path_") and known):
+        return None
+    alt = f"Error of {type(estimator).__name__} with fewer and fewer vectors"
+    return _picture("frontier", alt, lambda ax: _draw_frontier(subject, ax), (6.4, 4.0))
+
+
+def _draw_path(subject: Subject, ax: Any) -> None:
+    """The path, on the measured rows too where the model holds all its steps (files may not)."""
+    estimator, (X, y) = subject.estimator, subject.measured
+    rows: tuple[Any, ...] = ()
+    if estimator.path_ is not None:
         known = np.isin(y, estimator.classes_) if subject.task == "classification" else slice(None)
-        whole = getattr(estimator, "path_", None) is not None  # files hold it if asked to
-        rows: tuple[Any, ...] = (X[known], y[known]) if whole else ()
-        alt = f"Loss of {kind} after 1 to {estimator.n_iter_} steps"
-        return _picture(
-            "path",
-            alt,
-            lambda ax: PursuitPathDisplay.from_estimator(estimator, *rows, name="", ax=ax),
-            (6.4, 4.0),
-        )
-    if not hasattr(estimator, "energy_path_"):
-        return None
-    found = getattr(estimator, "frontier_", None)
+        rows = X[known], y[known]
+    PursuitPathDisplay.from_estimator(estimator, *rows, name="", ax=ax)
+
+
+def _draw_frontier(subject: Subject, ax: Any) -> None:
+    """The smaller models that a search made, or some made now from the training rows."""
+    found = getattr(subject.estimator, "frontier_", None)
     if found is not None:
-        draw = lambda ax: FrontierDisplay.from_frontier(found, name="", ax=ax)  # noqa: E731
+        FrontierDisplay.from_frontier(found, name="", ax=ax)
     elif subject.train is not None:
-        rows = (*subject.train, X, y)
-        draw = lambda ax: FrontierDisplay.from_estimator(  # noqa: E731
-            estimator, *rows, name="", ax=ax
-        )
-    else:
-        return None
-    return _picture("frontier", f"Error of {kind} with fewer and fewer vectors", draw, (6.4, 4.0))
+        rows = (*subject.train, *subject.measured)
+        FrontierDisplay.from_estimator(subject.estimator, *rows, name="", ax=ax)
 
 
 def confusion_matrix(answers: Answers) -> Picture:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +26,8 @@ class Rows(NamedTuple):
     y: NDArray[Any]
 
 
-class Subject(NamedTuple):
+@dataclass(frozen=True)
+class Subject:
     """What a report is on.
 
     Attributes
@@ -50,7 +53,7 @@ class Subject(NamedTuple):
     measured: Rows
     train: Rows | None
 
-    @property
+    @cached_property
     def answers(self) -> Answers:
         """The estimator's answers on the measured rows."""
         return Answers.of(self.estimator, *self.measured)

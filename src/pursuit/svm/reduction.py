@@ -66,6 +66,7 @@ from pursuit.geometry.unique_rows import equal_rows
 from pursuit.kernels import CosinePolynomial, Kernel, Polynomial, Sigmoid, is_gaussian
 from pursuit.linalg import blocks
 from pursuit.linalg.factor import solve_transposed, solve_upper
+from pursuit.linalg.partial_cholesky import REDUCTION_RANK
 from pursuit.optimize.svm_on_vectors import energy, whitened
 
 __all__ = [
@@ -81,8 +82,6 @@ __all__ = [
 MOST_MOVES, MOST_STARTS = 4, 2
 # A move that gains less than this share ends the search for one vector.
 SMALL_GAIN = 1e-3
-# A row nearer than this share of K(x, x) to the span of the vectors adds nothing.
-NEAR_SPAN = 1e-8
 # So small a share of a squared norm is rounding.
 NOTHING = 1e-15
 # The joint search ends when all steps it may take, each as good as the last one, would lower the
@@ -473,7 +472,7 @@ class _Start:
             if left <= max(tol**2, NOTHING) * total:
                 return "tol" if left > NOTHING * total else "span"
             gains = np.square(self.values).sum(axis=1)
-            usable = self.distances > NEAR_SPAN * self.diagonal
+            usable = self.distances > REDUCTION_RANK * self.diagonal
             gains = np.divide(gains, self.distances, out=np.zeros_like(gains), where=usable)
             if not gains.max() > NOTHING * total:
                 return "span"
@@ -506,7 +505,7 @@ class _Start:
             above = solve_transposed(factor, values)
             distance = own - float(above @ above)
             basis = self._column(z, prepared) - self._basis[:, :n] @ above
-        if not distance > NEAR_SPAN * own:
+        if not distance > REDUCTION_RANK * own:
             return _Addition(z, above, 0.0, basis, np.zeros(self.A.shape[1]), 0.0)
         basis = basis / np.sqrt(distance)
         projections = basis @ self.A
