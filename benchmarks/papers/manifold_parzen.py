@@ -16,7 +16,9 @@ the validation ANCLL is that of the table, 0.1022; with 0.8 it is 0.1413, so tha
 by it. The test ANCLL of both densities are those of the table if 1e-25 is added to each
 probability, which cuts the losses of two rows that are above 58 nats: 0.3479 and 0.3384, for 0.3503
 and 0.3481 without. Both are shown. The same rows with repeated borders give 4.88 and 0.1068 for
-5.08 % and 0.1022.
+5.08 % and 0.1022. These three readings (borders, sigma = 1, 1e-25) were found by trying until the
+printed figures came out, test figures among them: that they agree is no evidence of anything else,
+and no bound is set on it.
 """
 
 import numpy as np
@@ -316,8 +318,9 @@ def classes(report, smooth):
         report.check("USPS, manifold: ANCLL", third[4], at_most=0.36)
         for name, row, printed in (("Parzen", wide, (0.1022, 0.3478)),
                                    ("manifold", third, (0.0658, 0.3384))):  # fmt: skip
-            off = max(abs(row[1] - printed[0]), abs(row[5] - printed[1]))
-            report.check(f"USPS, {name}: distance from the printed ANCLL", off, at_most=1e-4)
+            report.published(f"USPS, {name}: validation ANCLL", printed[0], row[1])
+            report.published(f"USPS, {name}: test ANCLL of p + 1e-25", printed[1], row[5],
+                             peers=f"{row[4]:.4f} as it is")  # fmt: skip
 
 
 def usps(part, smooth):

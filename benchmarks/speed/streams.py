@@ -135,7 +135,7 @@ def ways(regression):
         return make_pipeline(features, linear(alpha=options[1], random_state=0))
 
     return {
-        "online": (list(itertools.product(WIDTHS, (1.0, 0.3, 0.1, 0.01), forgetting)), make_online),
+        "online": (list(itertools.product(WIDTHS, (0.1, 0.01), forgetting)), make_online),
         "batch": (list(itertools.product(WIDTHS)), make_batch),
         "Nystroem + SGD": (list(itertools.product(WIDTHS, (1e-4, 1e-6))), make_linear),
     }
