@@ -6,6 +6,7 @@ import reference
 import sklearn
 from problems import as_targets, awkward
 from scipy.linalg import qr
+from scipy.optimize import minimize
 
 from pursuit._validation import Samples
 from pursuit.convex_network.basis_selection import (
@@ -171,3 +172,28 @@ def test_functions_in_the_span_of_the_others_follow_in_order():
     assert len(set(found)) == 30
     rest = np.setdiff1d(np.arange(40), found[:rank])
     np.testing.assert_array_equal(found[rank:], rest[: 30 - rank])
+
+
+def test_the_objective_measures_functions_by_their_whole_length(network):
+    """Not by what is outside the span of those chosen: back-fitting with the penalty."""
+    dictionary, samples = network
+    value, alpha, found = LOSSES["log_loss"], 0.5, []
+    F, Y, weights = dictionary.atoms.functions(samples.X), samples.Y[:, :1], samples.weights
+    samples = samples._replace(Y=Y)
+
+    def objective(a, G):
+        slope = G.T @ (weights[:, None] * value.gradient(Y, (G @ a)[:, None]))[:, 0]
+        return weights @ value.value(Y, (G @ a)[:, None])[:, 0] + alpha * a @ a, (
+            slope + 2 * alpha * a
+        )
+
+    outputs = np.zeros_like(Y)
+    for _ in range(8):
+        slopes = F.T @ (weights[:, None] * value.gradient(Y, outputs))
+        gains = (slopes**2)[:, 0] / (weights @ F**2 + alpha)
+        gains[found] = -np.inf
+        found.append(int(gains.argmax()))
+        G = F[:, found]
+        fit = minimize(objective, np.zeros(len(found)), (G,), jac=True, tol=1e-10)
+        outputs = (G @ fit.x)[:, None]
+    np.testing.assert_array_equal(by_objective(dictionary, samples, 8, value, alpha), found)

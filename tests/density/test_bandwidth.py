@@ -111,3 +111,12 @@ def test_the_bandwidth_of_the_highest_likelihood(n, scale, start, rng):
         likelihood, bounds=(np.log(found) - 2, np.log(found) + 2), method="bounded"
     )
     assert_allclose(found, np.exp(best.x), rtol=1e-3)
+
+
+def test_the_start_is_a_variance_for_each_feature(rng):
+    X = rng.normal(size=(31, 4))
+    squared = np.sort(((X - X[:, None]) ** 2).sum(axis=2), axis=1)
+    distinct = distinct_rows(X)
+    for k in (1, 3):
+        expected = np.median(squared[:, k]) / 4
+        assert_allclose(bandwidth.neighbor_variance(distinct, k), expected, rtol=1e-10)

@@ -324,3 +324,28 @@ def test_fewer_axes(form, rng):
         assert_allclose(
             found, log_densities(gaussians, X, [CovarianceModel(0.01, c)]), rtol=1e-9, atol=1e-9
         )
+
+
+# What rounding may cost.
+
+
+def test_groups_are_left_out_only_where_a_double_loses_them(rng, monkeypatch):
+    """Half of the rows nearby are at 7 sigma: a share of exp(-24.5), below it no more is lost."""
+    X = np.concatenate([[0.0, 7.0], 100.0 * np.arange(1, 11)]).repeat(10)[:, None]
+    X += rng.uniform(0.0, 1e-3, size=X.shape)
+    monkeypatch.setattr(gaussian_mixture, "LEAST_GROUPED", 1)
+    monkeypatch.setattr(gaussian_mixture, "GROUP_ROWS", 10)
+    monkeypatch.setattr(gaussian_mixture, "MOST_LOST", 0.0)  # distances keep all digits
+    queries, weights = np.array([[0.0]]), np.ones(len(X))
+    expected = parzen(X, weights, 1.0, queries)
+    assert np.abs(parzen(X[:10], weights[:10], 1.0, queries) - np.log(12) - expected) > 1e-11
+    found = log_densities(spheres(X, weights), queries, [CovarianceModel(1.0)])[0]
+    assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+
+def test_inner_products_are_used_only_where_ten_digits_are_left(rng):
+    X = np.vstack([rng.normal(size=(20, 3)) - 1e4, rng.normal(size=(20, 3)) + 1e4])
+    weights = rng.uniform(0.5, 2.0, size=40)
+    expected = parzen(X, weights, 1.0, X[:5] + 0.1)
+    found = log_densities(spheres(X, weights), X[:5] + 0.1, [CovarianceModel(1.0)])[0]
+    assert_allclose(found, expected, rtol=0, atol=1e-10)

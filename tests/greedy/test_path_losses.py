@@ -11,7 +11,12 @@ from pursuit import KernelMatchingPursuitClassifier
 from pursuit._validation import Samples
 from pursuit.bounds import matching_pursuit_bound
 from pursuit.dictionary import Atoms
-from pursuit.expansion.leave_one_out import FULL_LEVERAGE, leave_one_out, orthonormal
+from pursuit.expansion.leave_one_out import (
+    FULL_LEVERAGE,
+    HeldOut,
+    leave_one_out,
+    orthonormal,
+)
 from pursuit.greedy import path_losses
 from pursuit.greedy.any_loss import GradientPursuits, LossRule
 from pursuit.greedy.normal_equations import WeightedValues, gather, normal_equations
@@ -521,3 +526,18 @@ def test_bound_of_two_classes_looks_at_the_sign():
     outside = ~np.isin(np.arange(60), support)
     t = int(((outputs * Y)[outside] <= 0).sum())
     assert_allclose(found[-1], matching_pursuit_bound(60, 3, t), rtol=1e-12)
+
+
+def test_a_row_is_explained_by_itself_alone_only_near_leverage_one():
+    asked = []
+
+    def without(rows, t):
+        asked.append(rows.tolist())
+        return np.full(len(rows), 0.25), np.zeros(len(rows))
+
+    leverage = 1.0 - np.array([[0.5], [1e-5], [1e-7]])
+    targets = np.ones((3, 1))
+    outputs = targets - 2.0 * (1.0 - leverage)
+    held_out = HeldOut(outputs, leverage, targets, np.zeros(1), without).values()
+    assert_allclose(held_out, [[-1.0], [-1.0], [0.25]], rtol=1e-6)
+    assert asked == [[2]]

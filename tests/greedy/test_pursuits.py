@@ -384,3 +384,13 @@ def test_a_draft_foresees_the_picks(rng, rule):
     assert [sorted(panel) for panel in gram.panels] == [
         sorted(pursuit.pivots[start : start + 8]) for start in (0, 8, 16)
     ]
+
+
+@pytest.mark.parametrize(("share", "n"), [(4e-6, 2), (4e-7, 1)])
+def test_a_millionth_of_its_squared_length_outside_the_span_is_what_a_function_needs(share, n):
+    D = np.array([[1.0, np.sqrt(1 - share)], [0.0, np.sqrt(share)]])
+    search = PivotedFactor(
+        SmallGram(D.T @ D), np.zeros((1, 2)), np.zeros(1), rule="residual", supervised=False
+    )
+    search.extend(2)
+    assert len(search.pivots) == n
