@@ -152,7 +152,8 @@ class KernelPCANovelty(OutlierMixin, SparseKernelPCA):
         values : ndarray of shape (n_samples,)
             Scores less the threshold.
         """
-        return Novelty(self.offset_).decision(self.score_samples(X)[:, None])
+        scores = self.score_samples(X)  # first: it says where there is no fit yet
+        return Novelty(self.offset_).decision(scores[:, None])
 
     @through_host
     def predict(self, X: Any) -> Array:
@@ -168,4 +169,5 @@ class KernelPCANovelty(OutlierMixin, SparseKernelPCA):
         y : ndarray of shape (n_samples,)
             -1 for outliers, 1 for the others.
         """
-        return Novelty(self.offset_).prediction(self.score_samples(X)[:, None])
+        scores = self.score_samples(X)
+        return Novelty(self.offset_).prediction(scores[:, None])
