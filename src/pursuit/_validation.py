@@ -12,9 +12,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import assert_all_finite, check_array, validate_data
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    validate_data,
+)
 
 from pursuit._arrays import as_wide, dispatched, float_types, namespace_of
+from pursuit._objects import object_column, takes_objects
 from pursuit._typing import Array
 
 __all__ = [
@@ -90,17 +96,26 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
     Returns
     -------
     X or (X, y)
-        As `validate_data` gives them. A CSR matrix has each entry once (see `summed`).
+        As `validate_data` gives them. A CSR matrix has each entry once (see `summed`). Rows that
+        are no vectors come as a column of objects where the kernel is a function (``_objects.py``).
 
     Raises
     ------
     ValueError
-        If scikit-learn refuses the data, or a fit's squares overflow or vanish (see `in_range`).
+        If scikit-learn refuses the data, or a fit's squares overflow or vanish (see `in_range`), or
+        rows are objects and the estimator needs their coordinates.
     """
     if len(data) == 1 and options == QUERY and _is_plain(estimator, data[0]):
         return in_range(data[0], name, fits=False)
     for given, called_so in zip(data, (name, "y"), strict=False):
         _refuse_collection(given, called_so)
+    if takes_objects(_kernel_of_rows(estimator)):
+        known = hasattr(estimator, "_fitted_on_objects") and not options.get("reset", True)
+        column = object_column(data[0], certain=known)
+        if column is not None:
+            return _read_objects(estimator, column, *data[1:], name=name, **options)
+        if options.get("reset", True):
+            vars(estimator).pop("_fitted_on_objects", None)
     on_device = dispatched(data[0]) is not None
     options = {"dtype": float_types(data[0]) if on_device else FLOATS} | options
     fits = options.get("reset", True)
@@ -111,6 +126,32 @@ def read_data(estimator: Any, *data: Any, name: str = "X", **options: Any) -> An
     if isinstance(checked, tuple):
         return in_range(summed(checked[0], name), name, fits=fits), *checked[1:]
     return in_range(summed(checked, name), name, fits=fits)
+
+
+def _kernel_of_rows(estimator: Any) -> Any:
+    """The kernel argument; the first of a pair."""
+    kernel = getattr(estimator, "kernel", None)
+    return kernel[0] if isinstance(kernel, tuple | list) and kernel else kernel
+
+
+def _read_objects(estimator: Any, column: Array, *y: Any, name: str, **options: Any) -> Any:
+    """A column of objects, or that and targets."""
+    if not getattr(estimator, "_takes_objects", False):
+        raise ValueError(
+            f"{name} holds objects that are no rows of numbers, and {type(estimator).__name__} "
+            "computes with coordinates. Where vectors are rows of the data (kernel matching "
+            "pursuit, SparseKernelPCA and others) a kernel that is a function takes them"
+        )
+    if options.get("reset", True):
+        estimator._fitted_on_objects, estimator.n_features_in_ = True, 1
+    elif not hasattr(estimator, "_fitted_on_objects"):
+        raise ValueError(f"{name} holds objects, but the rows of fit were numbers")
+    if not y:
+        return column
+    kept = {key: options[key] for key in ("multi_output", "y_numeric") if key in options}
+    targets = validate_data(estimator, y=y[0], reset=options.get("reset", True), **kept)
+    check_consistent_length(column, targets)
+    return column, targets
 
 
 def is_collection(X: Any) -> bool:

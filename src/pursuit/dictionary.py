@@ -33,6 +33,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
+from pursuit._objects import check_coordinates, in_double
 from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_real, summed
 from pursuit.expansion.basis_functions import (
@@ -194,7 +195,7 @@ def training_rows(kernel: Kernel, X: Any, rows: Array) -> Dictionary:
         check_square(X)
         return Dictionary(Atoms(kernel, rows), rows)
     # Float64 centres make every kernel value float64, whatever the type of the rows.
-    return Dictionary(Atoms(kernel, X[rows].astype(np.float64)), rows)
+    return Dictionary(Atoms(kernel, in_double(X[rows])), rows)
 
 
 def given_centres(kernel: Kernel, centres: Any, n_features: int) -> Dictionary:
@@ -314,6 +315,7 @@ def oriented_gaussians(
     """
     check_integer("n_neighbors", spec.n_neighbors)
     check_integer("n_components", spec.n_components, 0)
+    check_coordinates(X, "dictionary: OrientedGaussians", "need")
     if sparse.issparse(X):
         raise ValueError("dictionary: OrientedGaussians need a dense X, got a sparse matrix")
     weights = np.ones(X.shape[0]) if weights is None else weights

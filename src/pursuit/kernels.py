@@ -66,6 +66,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from pursuit._arrays import as_wide, is_single, namespace_of, promoted
+from pursuit._objects import as_objects, in_double
 from pursuit._typing import Array
 from pursuit._validation import check_real, finite_numbers, fits_single, summed
 from pursuit.geometry.distances import Centres, inner, shifted_centres, squared_distances
@@ -110,6 +111,9 @@ PER_FEATURE = ("rbf", "laplacian", "chi2")
 class Kernel:
     """Base of all kernels: ``kernel(X, Z)`` is the matrix K(x_i, z_k)."""
 
+    # Whether rows may be anything, not vectors alone.
+    takes_objects = False
+
     def __call__(self, X: Any, Z: Any) -> Array:
         """Return the matrix of shape (n_rows, n_centres)."""
         return self.evaluate(summed(X), self.prepare(summed(Z)))
@@ -126,7 +130,7 @@ class Kernel:
         """K(x, x) of each row, (n_rows,) in float64."""
         values = np.empty(X.shape[0])
         for start in range(0, len(values), DIAGONAL_ROWS):
-            part = X[start : start + DIAGONAL_ROWS].astype(np.float64)
+            part = in_double(X[start : start + DIAGONAL_ROWS])
             values[start : start + DIAGONAL_ROWS] = np.diagonal(self(part, part))
         return values
 
@@ -467,7 +471,12 @@ class Precomputed(Kernel):
 
 @dataclass(frozen=True)
 class FunctionKernel(Kernel):
-    """A user's ``function(X, Z, **params) -> matrix``; it need not be symmetric or definite."""
+    """A user's ``function(X, Z, **params) -> matrix``; it need not be symmetric or definite.
+
+    Rows may be objects of any kind; the function gets them in 1-d arrays.
+    """
+
+    takes_objects = True
 
     function: Callable[..., Any]
     params: Mapping[str, Any] | None = None
@@ -475,7 +484,7 @@ class FunctionKernel(Kernel):
     def evaluate(self, X: Any, Z: Any) -> Array:
         """Call the function and check the shape of what it returns."""
         # A copy: the function may hand out an array that it keeps.
-        given = self.function(X, Z, **(self.params or {}))
+        given = self.function(as_objects(X), as_objects(Z), **(self.params or {}))
         on_device = namespace_of(X) is not None
         values: Any = as_wide(given) if on_device else np.array(given, dtype=np.float64)
         if values.shape != (X.shape[0], Z.shape[0]):

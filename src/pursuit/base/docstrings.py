@@ -33,7 +33,8 @@ kernel : str, Kernel, callable or mapping, default="rbf"
     ``"linear"``, ``"polynomial"`` (or ``"poly"``), ``"rbf"``, ``"laplacian"``,
     ``"sigmoid"``, ``"cosine"``, ``"cosine_polynomial"``, ``"precomputed"``, a value of
     `pursuit.kernels`, or a callable ``(X, Z, **kernel_params) -> matrix`` of shape
-    (n_rows, n_centres), which need be neither symmetric nor positive definite. For a
+    (n_rows, n_centres), which need be neither symmetric nor positive definite, and for
+    which rows may be objects of any kind, such as words: X is then a list of them. For a
     classifier also a mapping of each label to one of these: the kernel of functions centred
     on rows of that class.""",
     "gamma": """

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from pursuit._objects import as_objects, check_coordinates
 from pursuit._typing import Array
 from pursuit._validation import (
     Samples,
@@ -81,7 +82,7 @@ class ExpansionEstimator(FollowsX, BaseEstimator):
         if rows is not None:
             self.support_ = rows
         if not isinstance(atoms.kernel, Precomputed) and atoms.centres is not None:
-            self.support_vectors_ = atoms.centres
+            self.support_vectors_ = as_objects(atoms.centres)
 
     @property
     def component_names_(self) -> list[str]:
@@ -122,8 +123,15 @@ class ExpansionEstimator(FollowsX, BaseEstimator):
         predictor : Predictor
             Its ``decision`` and ``predict`` take a row or rows and check their shape alone. It
             shares the arrays of the model and knows nothing of a later ``fit``.
+
+        Raises
+        ------
+        ValueError
+            If the rows of ``fit`` were objects.
         """
         check_is_fitted(self)
+        if hasattr(self, "_fitted_on_objects"):
+            raise ValueError("predictor needs rows of numbers: the rows of fit were objects")
         return Predictor(self.expansion_, self._answers(), self.n_features_in_)
 
     @through_host
@@ -177,6 +185,7 @@ class ExpansionEstimator(FollowsX, BaseEstimator):
             If the kernel or a function of the dictionary has no derivative here.
         """
         rows = self._validated(X)
+        check_coordinates(rows, "feature_relevances", "need")
         weights = check_weights(sample_weight, rows.shape[0])
         return relevances(self.expansion_, rows, weights / weights.sum())
 

@@ -266,6 +266,8 @@ class ConvexNetworkClassifier(
     (15, True)
     """
 
+    _takes_objects = True
+
     kernel: Any = "cosine_polynomial"
     dictionary: Any = None
     loss: Any = "log_loss"

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from pursuit._objects import as_objects, check_coordinates, in_double
 from pursuit._typing import Array
 from pursuit._validation import check_choice, check_integer, check_weights, read_data
 from pursuit._warnings import warn
@@ -101,6 +102,8 @@ class LandmarkTransformer(
     coefficients of the features.
     """
 
+    _takes_objects = True
+
     n_components: Any
     kernel: Any
     kernel_params: Mapping[str, Any] | None
@@ -152,6 +155,7 @@ class LandmarkTransformer(
         named = {"kernel": self.kernel, "kernel_params": self.kernel_params}
         kernel, used = kernel_and_rows(X, rows, weights, named | self._kernel_numbers())
         if self._named_selection == "kmeans":
+            check_coordinates(X, "selection='kmeans'")
             centres = self._cluster_centres(used, weights)
             used = _stacked(used, centres)
             weights = np.concatenate([weights, np.zeros(len(centres))])
@@ -206,13 +210,13 @@ class LandmarkTransformer(
         """Set the attributes that hold the chosen centres; return their functions."""
         kernel, X, _, rows = points
         precomputed = isinstance(kernel, Precomputed)
-        vectors = rows[picks] if precomputed else X[picks].astype(np.float64)
+        vectors = rows[picks] if precomputed else in_double(X[picks])
         self.kernel_ = kernel
         for name in ("support_", "support_vectors_"):
             if hasattr(self, name):
                 delattr(self, name)
         if not precomputed:
-            self.support_vectors_ = vectors
+            self.support_vectors_ = as_objects(vectors)
         if self._named_selection != "kmeans":
             self.support_ = rows[picks]
         return Atoms(kernel, vectors)

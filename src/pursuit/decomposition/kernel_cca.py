@@ -67,6 +67,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from pursuit._objects import as_objects, in_double, object_column, takes_objects
 from pursuit._typing import Array, Watch
 from pursuit._validation import check_integer, check_real, check_weights, read_data
 from pursuit._warnings import warn
@@ -497,6 +498,8 @@ class SparseKernelCCA(
     ((500, 2), True)
     """
 
+    _takes_objects = True
+
     n_components: int = positional(default=10)
     n_basis: int = 100
     kernel: Any = "rbf"
@@ -547,7 +550,7 @@ class SparseKernelCCA(
         if y is None:
             raise ValueError("SparseKernelCCA requires y to be passed, but the target y is None")
         X = read_data(self, X, accept_sparse="csr")
-        y = _second_view(y)
+        y = self._second_view(y)
         check_consistent_length(X, y)
         weights = check_weights(sample_weight, X.shape[0])
         rows = np.flatnonzero(weights > 0)
@@ -624,7 +627,7 @@ class SparseKernelCCA(
             setattr(self, f"{side}_intercept_", found.intercept)
             vectors = f"{side}_support_vectors_"
             if not isinstance(view.kernel, Precomputed):
-                setattr(self, vectors, view.X[found.picks].astype(np.float64))
+                setattr(self, vectors, as_objects(in_double(view.X[found.picks])))
             elif hasattr(self, vectors):
                 delattr(self, vectors)
         self.bound_ = self._bound(axes, views[0].weights)
@@ -672,11 +675,21 @@ class SparseKernelCCA(
         x_scores = self._view_scores("x", X)
         if y is None:
             return x_scores
-        y = _second_view(y)
+        y = self._second_view(y)
         if y.shape[1] != self.n_targets_in_:
             raise ValueError(f"y has {y.shape[1]} columns, but {self.n_targets_in_} in fit")
         check_consistent_length(X, y)
         return x_scores, self._view_scores("y", y)
+
+    def _second_view(self, y: Any) -> Any:
+        """A valid table of the second view, or a column of objects."""
+        pair = isinstance(self.kernel, tuple | list)
+        if takes_objects(self.kernel[1] if pair else self.kernel):
+            column = object_column(y)
+            if column is not None:
+                return column
+        y = check_array(y, accept_sparse="csr", ensure_2d=False, input_name="y")
+        return y[:, None] if y.ndim == 1 else y
 
     def _view_scores(self, side: str, rows: Any) -> Array:
         """The scores of one view."""
@@ -731,12 +744,6 @@ class SparseKernelCCA(
         """Scores of both views as arrays, whatever `set_output` asks of `transform`."""
         x_scores, y_scores = self.transform(X, y)
         return np.asarray(x_scores), np.asarray(y_scores)
-
-
-def _second_view(y: Any) -> Any:
-    """A valid table of the second view."""
-    y = check_array(y, accept_sparse="csr", ensure_2d=False, input_name="y")
-    return y[:, None] if y.ndim == 1 else y
 
 
 def _correlations(one: Array, other: Array, weights: Array) -> Array:

@@ -47,6 +47,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from pursuit._objects import check_coordinates
 from pursuit._typing import Array, Watch
 from pursuit._validation import (
     check_choice,
@@ -318,6 +319,8 @@ class SparseKernelPCA(LandmarkTransformer):
         """
         self._check_parameters()
         X = read_data(self, X, accept_sparse="csr")
+        if self.fit_inverse_transform:
+            check_coordinates(X, "fit_inverse_transform")
         points = self._points(X, sample_weight)
         deflation = deflation_of(points.kernel, points.X, points.weights)
         rule = self._rule(deflation, points.rows)

@@ -31,6 +31,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array
 
+from pursuit._objects import in_double
 from pursuit._typing import Array
 from pursuit._validation import (
     Samples,
@@ -341,7 +342,7 @@ class GreedyNystroem(LandmarkTransformer):
         """The symmetric root of K^{-1} among the landmarks."""
         kernel, X, _, _ = points
         self.stop_reason_ = reason
-        Z = X[picks].astype(np.float64)
+        Z = in_double(X[picks])
         U, s, Vt = np.linalg.svd(kernel(Z, picks if isinstance(kernel, Precomputed) else Z))
         smallest = SMALLEST_VARIANCE * s.max(initial=0.0)
         self.normalization_ = (U / np.sqrt(np.maximum(s, smallest))) @ Vt

@@ -100,6 +100,8 @@ class KernelCentroidClassifier(ClassifierMixin, KernelParameters, ExpansionClass
     True
     """
 
+    _takes_objects = True
+
     class_weight = None
 
     kernel: Any = positional("rbf")

@@ -33,6 +33,7 @@ import numpy as np
 from scipy import sparse
 
 from pursuit._arrays import alike, namespace_of, promoted, to_numpy
+from pursuit._objects import as_objects
 from pursuit._typing import Array
 from pursuit.geometry.distances import shifted_centres, squared_distances
 from pursuit.kernels import FunctionKernel, Kernel, exp_decay, kernel_name
@@ -316,7 +317,7 @@ class FunctionAtoms(_Subsets):
 
         def evaluate(X: Any) -> Array:
             values = np.empty((X.shape[0], len(names)))
-            rows = to_numpy(X) if namespace_of(X) is not None else X
+            rows = as_objects(to_numpy(X) if namespace_of(X) is not None else X)
             for k, name in enumerate(names):
                 values[:, k] = _column(name, callables[name](rows), X.shape[0])
             found: Array = alike(values, X)

@@ -8,11 +8,13 @@ that dense and CSR rows of the same numbers agree.
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from pursuit._objects import is_objects, object_keys
 from pursuit._typing import Array
 
 __all__ = ["blockwise_hashes", "hashes", "mixed"]
@@ -51,7 +53,7 @@ def hashes(X: Any, codes: Array | None = None) -> Array:
     True
     """
     with np.errstate(over="ignore"):
-        sums = _sparse_sums(X) if sparse.issparse(X) else _dense_sums(X)
+        sums = _sums(X)
         numbers = np.zeros(1, dtype=np.uint64) if codes is None else codes.astype(np.uint64)
         return mixed(sums + (numbers + np.uint64(1)) * np.uint64(STRIDE))
 
@@ -72,6 +74,14 @@ def blockwise_hashes(X: Any, rows: Array) -> Array:
         part = slice(start, start + BLOCK_ROWS)
         keys[part] = hashes(X[part] if everything else X[rows[part]])
     return keys
+
+
+def _sums(X: Any) -> Array:
+    """A number for each row, whatever it is."""
+    if not is_objects(X):
+        return _sparse_sums(X) if sparse.issparse(X) else _dense_sums(X)
+    keys = (blake2b(key, digest_size=8).digest() for key in object_keys(X))
+    return np.array([int.from_bytes(key, "little") for key in keys], dtype=np.uint64)
 
 
 def _mixed_entries(values: Array, columns: Array) -> Array:

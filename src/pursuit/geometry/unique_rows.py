@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from pursuit._objects import is_objects, object_keys
 from pursuit._typing import Array
 
 __all__ = ["DistinctRows", "distinct_rows", "equal_rows", "parted", "row_order"]
@@ -115,6 +116,8 @@ def _by_bytes(X: Any) -> tuple[Array, Array]:
 
 def _keys(X: Any) -> Array:
     """Bytes that are equal where rows are, in the lexicographic order of the rows."""
+    if is_objects(X):
+        return object_keys(X)
     if not sparse.issparse(X):
         rows = _ordered(np.ascontiguousarray(X, dtype=np.float64))
         return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]

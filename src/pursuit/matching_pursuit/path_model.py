@@ -197,6 +197,8 @@ class MatchingPursuit(CallbackSupport, PathModel, KernelParameters):
     ends with `_store_fit`.
     """
 
+    _takes_objects = True
+
     n_components: Any = positional(default=100)
     fitting: str = "prefit"
     loss: Any = "squared_error"

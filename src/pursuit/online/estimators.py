@@ -24,6 +24,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from pursuit._objects import in_double
 from pursuit._typing import Array
 from pursuit._validation import (
     Samples,
@@ -93,6 +94,8 @@ tracker_ : Tracker
 class _Online(ExpansionEstimator, KernelParameters):
     """What both estimators share: parameters, and the way from rows to the tracker."""
 
+    _takes_objects = True
+
     _entries: ClassVar[dict[str, str]] = ENTRIES
 
     n_components: Any = positional(100)
@@ -127,7 +130,7 @@ class _Online(ExpansionEstimator, KernelParameters):
         samples = samples.take(np.flatnonzero(samples.weights > 0))
         if not hasattr(self, "tracker_"):
             self._begin(samples)
-        X = samples.X.astype(np.float64)
+        X = in_double(samples.X)
         for start in range(0, X.shape[0], BLOCK):
             part = slice(start, start + BLOCK)
             self._take_block(X[part], samples.Y[part] - self._offset, samples.weights[part])
@@ -143,7 +146,7 @@ class _Online(ExpansionEstimator, KernelParameters):
         kernel = self._resolved_kernel(samples)
         if isinstance(kernel, Precomputed):
             raise ValueError("kernel: 'precomputed' has no meaning for rows that come and go")
-        self._kernel, self._points = kernel, samples.X[:0].astype(np.float64)
+        self._kernel, self._points = kernel, in_double(samples.X[:0])
         self._constant = 0.0
         if self.fit_intercept:
             own = kernel.diagonal(samples.X)

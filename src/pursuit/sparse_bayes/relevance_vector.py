@@ -133,6 +133,8 @@ def solution(machine: SparseBayesianModel, units: TargetScaling) -> Solution:
 class _RelevanceVectorModel(CallbackSupport, ExpansionEstimator):
     """What the classifier and the regressor share: one machine an output, and its attributes."""
 
+    _takes_objects = True
+
     kernel: Any
     gamma: Any
     degree: float

@@ -54,6 +54,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
+from pursuit._objects import in_double
 from pursuit._typing import Array
 from pursuit._validation import Samples, check_choice, check_integer, check_real, refuse_not_finite
 from pursuit._warnings import warn
@@ -492,6 +493,8 @@ class ReducedSupportVectorClassifier(ClassifierMixin, _BudgetedClassifier):
     (30, True)
     """
 
+    _takes_objects = True
+
     n_components: Any = positional(20)
     regularizer: str = "coefficients"
     multi_class: str = "ovr"
@@ -546,7 +549,7 @@ class ReducedSupportVectorClassifier(ClassifierMixin, _BudgetedClassifier):
         ):
             chosen = draw_candidates(distinct, budget, rng)
             drawn.append(rows[chosen])
-            Z = samples.X[chosen].astype(np.float64)
+            Z = in_double(samples.X[chosen])
             solve = _with_margin if self.regularizer == "margin" else _with_coefficients
             parts.append(solve(kernel, Z, samples, samples.Y[:, outputs], self.C))
         self._rows = np.concatenate(drawn)
