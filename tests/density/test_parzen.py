@@ -204,6 +204,13 @@ def test_search_by_leaving_out_is_a_loop_over_fits(X, weights):
                 density.fit(X, sample_weight=weights)
                 assert_allclose(search.scores_[i, j, h], density.leave_one_out_score(), rtol=1e-8)
     assert search.best_score_ == search.scores_.max()
+    table = search.cv_results_
+    assert_array_equal(table["split0_test_score"], search.scores_.ravel())
+    assert table["rank_test_score"][search.best_index_] == 1
+    for each, score in zip(table["params"], table["mean_test_score"], strict=True):
+        density = ManifoldParzenDensity(**each).fit(X, sample_weight=weights)
+        assert_allclose(score, density.leave_one_out_score(), rtol=1e-8)
+    assert search.best_params_ == table["params"][search.best_index_]
     check_best(search, X, weights)
     # Whatever the order of the values.
     other = ManifoldParzenDensityCV((8, 3), n_components=(3, 1, 0), noise_variance=(1e-2, 1e-4))

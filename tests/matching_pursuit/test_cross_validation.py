@@ -1,9 +1,12 @@
 """Folds: rows held out, and paths equal to fits on each training part."""
 
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
 import reference
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from problems import as_targets, awkward
 from sklearn import config_context
@@ -319,3 +322,23 @@ def test_precomputed_kernels_and_empty_paths_have_scores():
         flat.fit(P.X, np.ones(60))
     assert flat.best_params_["n_components"] == 1
     assert_array_equal(flat.cv_results_["mean_test_score"], 1.0)
+
+
+def test_values_of_gamma_at_the_same_time_give_the_same(rng):
+    X, y, threads = rng.normal(size=(60, 2)), rng.integers(3, size=60), set()
+
+    def accuracy(model, X, y):
+        threads.add(threading.current_thread() is threading.main_thread())
+        return model.score(X, y)
+
+    alone = KernelMatchingPursuitClassifierCV(4, gammas=[0.1, 1.0], cv=3, scoring=accuracy)
+    alone.fit(X, y)
+    assert threads == {True}
+    with parallel_config(backend="threading"):
+        together = clone(alone).set_params(n_jobs=2).fit(X, y)
+    assert threads == {True, False}
+    assert_array_equal(together.cv_loss_path_, alone.cv_loss_path_)
+    assert_array_equal(
+        together.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
+    )
+    assert_array_equal(together.decision_function(X), alone.decision_function(X))

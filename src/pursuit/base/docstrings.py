@@ -165,6 +165,10 @@ scoring : str or callable, default=None
 rule : {"min", "one_se"}, default="min"
     ``"min"``: the best mean over the folds; ``"one_se"``: the smallest number of components whose
     mean is within one standard error of the best.""",
+    "n_jobs": """
+n_jobs : int, default=None
+    Values of gamma that are searched at the same time, as in scikit-learn; the folds of one share
+    their sums.""",
     "search_candidates": """
 search_candidates : int, float or None, default=None
     Number, or fraction in (0, 1], of the candidates, drawn at random, with which gamma and the

@@ -35,6 +35,7 @@ weight. A kernel as neighbourhood weighs the k nearest rows, or all of them.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -54,7 +55,7 @@ from pursuit._validation import (
 )
 from pursuit._warnings import warn
 from pursuit.base.arrays import FollowsX, following, through_host
-from pursuit.base.cross_validation import check_rule, simplest
+from pursuit.base.cross_validation import check_rule, search_results, simplest
 from pursuit.base.docstrings import with_entries
 from pursuit.base.parameters import constructor, positional
 from pursuit.density.bandwidth import (
@@ -507,6 +508,11 @@ class ManifoldParzenDensityCV(_Oriented):
         Where it is; of equal largest scores the first.
     best_params_ : dict
         The same by the names of the parameters.
+    cv_results_ : dict of str to array
+        The scores of each choice, in the columns of scikit-learn's searches; one split: the rows
+        left out one at a time, or `X_val`.
+    best_index_ : int
+        The row of ``cv_results_`` that was chosen.
     gaussians_ : Gaussians
         The fit with these.
     n_features_in_ : int
@@ -585,7 +591,13 @@ class ManifoldParzenDensityCV(_Oriented):
         if self.noise_variance is None and best[2] == 0:
             self._warn_of_the_smallest(self.scores_[best[:2]])
         names = ("n_neighbors", "n_components", "noise_variance")
-        self.best_params_ = {name: getattr(self, f"{name}_") for name in names}
+        params = [
+            dict(zip(names, each, strict=True))
+            for each in product(ks, ds, self.noise_variances_.tolist())
+        ]
+        self.cv_results_ = search_results(params, self.scores_.reshape(1, -1))
+        self.best_index_ = int(np.ravel_multi_index(best, grid))
+        self.best_params_ = params[self.best_index_]
         self.gaussians_ = truncated(fits[best[0]][0], self.n_components_)
         return self
 

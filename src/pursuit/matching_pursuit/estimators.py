@@ -54,6 +54,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils.parallel import Parallel, delayed
 
 from pursuit import _validation
 from pursuit._typing import Array, Watch
@@ -348,6 +349,7 @@ class _CrossValidation(StatisticsCV):
     scoring: Any = None
     rule: str = "min"
     search_candidates: int | float | None = None
+    n_jobs: int | None = None
 
     @following
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
@@ -404,7 +406,8 @@ class _CrossValidation(StatisticsCV):
             return fold_losses(dictionary, samples, splits, budgets, method, score)
 
         few = self._search_candidates(samples, candidates, sum(budgets))
-        found = [losses(dictionary(gamma, few)) for gamma in self.gammas_]
+        tried = (delayed(losses)(dictionary(gamma, few)) for gamma in self.gammas_)
+        found = Parallel(n_jobs=self.n_jobs)(tried)
         self.cv_loss_path_ = np.array([loss for loss, _ in found])
         self._choose(np.array([scores for _, scores in found]))
         chosen = self._first_budgets(budgets)
