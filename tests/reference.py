@@ -639,7 +639,7 @@ def gram_schmidt(F, q):
 
 
 def correlation(F, q):
-    """CORR of section 3.1 for columns less their means; the first column is the longest."""
+    """CORR of section 3.1 as printed; the first column is the longest."""
     chosen = [_first_best(np.linalg.norm(F, axis=0))]
     while len(chosen) < q:
         sums = np.full(F.shape[1], np.inf)

@@ -5,10 +5,11 @@ objective of the network (kernel, lambda, A as in table 1) with the functions th
 choose, as a percentage of that with RANDOM's, the best of five draws. The paper's curves lie below
 100 % throughout.
 Our choice: all 351 rows, standardised; 5 to 100 % of the functions in steps of 5; RANDOM's
-objective is the mean of 5 such bests; CORR takes correlation coefficients, of functions less their
-means: with the means, as the paper's pseudo-code has it, its curve lies at 119 % on average. Beyond
-the paper: selection by the objective itself.
-Bound: the mean over the curve of each rule is at most that of RANDOM.
+objective is the mean of 5 such bests. CORR takes correlation coefficients, of functions less their
+means, as the paper's text says; its pseudo-code leaves the means in, which is CORR as printed,
+beside it. Beyond the paper: selection by the objective itself.
+Bound: the mean over the curve of each rule is at most that of RANDOM; none on CORR as printed,
+which was known to lie at 119 % when it got its curve.
 """
 
 import numpy as np
@@ -19,7 +20,12 @@ from benchmarks.convex_network_sets import load
 from pursuit import ConvexNetworkClassifier
 
 SHARES = np.arange(1, 21) / 20
-RULES = {"gram_schmidt": "MGRAMM", "correlation": "CORR", "objective": "by the objective"}
+RULES = {
+    "gram_schmidt": "MGRAMM",
+    "correlation": "CORR",
+    "cosine": "CORR as printed",
+    "objective": "by the objective",
+}
 N_SEEDS = 5
 
 
@@ -47,7 +53,11 @@ def run(report):
     )
     report.figure("cn_figure2", draw(relative))
     for rule, name in RULES.items():
-        report.check(f"{name}: mean of the curve, %", relative[rule].mean(), at_most=100)
+        what, mean = f"{name}: mean of the curve, %", relative[rule].mean()
+        if rule == "cosine":
+            report.published(what, "below 100", mean)
+        else:
+            report.check(what, mean, at_most=100)
 
 
 def objective(X, y, rule, share, seed=None):
@@ -61,7 +71,7 @@ def draw(relative):
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.axhline(100, color="grey", lw=1, label="RANDOM")
-    for (rule, name), marker in zip(RULES.items(), "so^", strict=True):
+    for (rule, name), marker in zip(RULES.items(), "sox^", strict=True):
         axes.plot(100 * SHARES, relative[rule], marker=marker, ms=4, lw=1.2, label=name)
     axes.set(xlabel="functions, %", ylabel="objective, % of RANDOM's", title="ionosphere")
     axes.legend()

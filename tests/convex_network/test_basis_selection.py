@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from pursuit._validation import Samples
 from pursuit.convex_network.basis_selection import (
+    GREEDY_RULES,
     by_correlation,
     by_gram_schmidt,
     by_objective,
@@ -22,7 +23,11 @@ from pursuit.greedy.gram_rows import SmallGram
 from pursuit.kernels import RBF, CosinePolynomial
 from pursuit.losses import LOSSES
 
-RULES = {"gram_schmidt": reference.gram_schmidt, "correlation": reference.correlation}
+RULES = {
+    "gram_schmidt": reference.gram_schmidt,
+    "correlation": reference.correlation,
+    "cosine": reference.correlation,
+}
 
 
 def small_gram(F):
@@ -88,7 +93,7 @@ def test_zero_functions_are_never_chosen_and_all_others_can_be(columns, rule):
     assert sorted(found) == [j for j in range(14) if j != 11]
 
 
-@pytest.mark.parametrize("rule", ["gram_schmidt", "correlation", "objective"])
+@pytest.mark.parametrize("rule", GREEDY_RULES)
 def test_the_budget_of_memory_changes_nothing(network, rule):
     arguments = (*network, 12, LOSSES["log_loss"], 0.5)
     expected = chosen_functions(rule, *arguments)
@@ -105,7 +110,7 @@ def test_a_weight_of_two_is_the_row_twice(network):
         np.repeat(samples.Y, counts, axis=0),
         np.ones(counts.sum()),
     )
-    for rule in ("gram_schmidt", "correlation", "objective"):
+    for rule in GREEDY_RULES:
         found = [
             chosen_functions(rule, dictionary, s, 8, LOSSES["log_loss"], 1.0)
             for s in (weighted, twice)
@@ -137,6 +142,17 @@ def test_correlation_does_not_heed_a_constant(network):
     arguments = (samples, 8, LOSSES["log_loss"], 1.0)
     found = [chosen_functions("correlation", these, *arguments) for these in dictionaries]
     np.testing.assert_array_equal(*found)
+
+
+def test_cosines_are_those_of_functions_with_their_means():
+    """Two opposite ones resemble each other fully, as correlations; by cosines not at all."""
+    X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    values = np.array([[5.0, 0, 1, 3], [5, 0, 1, 3], [0, 2, 3, 3], [0, 2, 3, 4]])
+    functions = {f"f{j}": lambda X, j=j: values[X[:, 0].astype(int) - 1, j] for j in range(4)}
+    dictionary = resolve_dictionary(functions, RBF(), X, np.arange(1))
+    arguments = (Samples(X, np.ones((4, 1)), np.ones(4)), 2, LOSSES["log_loss"], 1.0)
+    np.testing.assert_array_equal(chosen_functions("cosine", dictionary, *arguments), [0, 1])
+    np.testing.assert_array_equal(chosen_functions("correlation", dictionary, *arguments), [0, 3])
 
 
 def test_random_draws_are_sets_and_differ():

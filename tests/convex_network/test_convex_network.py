@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import pursuit
 from pursuit import ConvexNetworkClassifier, kernels
+from pursuit.convex_network.basis_selection import GREEDY_RULES
 from pursuit.convex_network.convex_network import given_bounds
 from pursuit.geometry.unique_rows import equal_rows
 from pursuit.losses import LOSSES, SmoothHinge
@@ -215,7 +216,7 @@ def test_equal_rows_share_a_function(rng):
 # Selection.
 
 
-@pytest.mark.parametrize("selection", ["random", "gram_schmidt", "correlation", "objective", None])
+@pytest.mark.parametrize("selection", ["random", *GREEDY_RULES, None])
 def test_the_budget_holds_and_the_rest_is_the_optimum_on_the_chosen(three, selection):
     X, labels, _ = three
     model = ConvexNetworkClassifier(

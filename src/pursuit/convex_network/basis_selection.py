@@ -6,8 +6,8 @@ Section 3 of K. Kovacs and A. Kocsor, "Classification using a sparse combination
     <f, g> = sum_i w_i f(x_i) g(x_i),
 
 so that each rule needs the Gram matrix G of the functions alone, and is a pivot rule of
-``pivot_rules.py``; ties go to the lowest index. Functions that are zero on all rows, for CORR
-those that are constant, are never chosen.
+``pivot_rules.py``; ties go to the lowest index. Functions that are zero on all rows, for
+``correlation`` those that are constant, are never chosen.
 
 ==================  ========================================================================
 ``gram_schmidt``    MGRAMM: the function with the longest part outside the span of those chosen:
@@ -16,6 +16,9 @@ those that are constant, are never chosen.
 ``correlation``     CORR: the smallest sum of squared correlation coefficients with those chosen,
                     which is eq. 18 for functions of mean zero and unit length. All sums are empty
                     at the start; the first function is that of the largest variance.
+``cosine``          CORR as its pseudo-code is printed: the same rule with the means left in, so
+                    that the squares are those of the cosines of the functions,
+                    <f, g>^2 / (<f, f> <g, g>); the first function is the longest.
 ``objective``       The paper's future work: greedily by the objective itself, with lambda and the
                     loss of the network, the penalty A = I and no box. Each step takes the function
                     of unit length along which the objective falls most steeply, then fits all
@@ -28,13 +31,14 @@ those that are constant, are never chosen.
 ==================  ========================================================================
 
 Where we read between the lines: the paper's pseudo-code for CORR leaves the means in, while its
-text speaks of correlation coefficients of normalised functions. Without the means the rule does
-what its figure 2 shows; with them it is worse than chance, as kernel functions that are positive
-throughout resemble each other by their means alone.
+text speaks of correlation coefficients of normalised functions. Both are here. Without the means
+(``correlation``) the rule does what its figure 2 shows; with them (``cosine``) it is worse than
+chance there, as kernel functions that are positive throughout resemble each other by their means
+alone.
 
 Cost, for n rows: ``gram_schmidt`` takes n k^2 operations for G, or q rows of it where that is
-cheaper, and k q^2; ``correlation`` the same without k q^2; ``objective`` q passes over the n x k
-matrix and at most `MAX_REFITS` fits of all coefficients.
+cheaper, and k q^2; ``correlation`` and ``cosine`` the same without k q^2; ``objective`` q passes
+over the n x k matrix and at most `MAX_REFITS` fits of all coefficients.
 """
 
 from __future__ import annotations
@@ -66,7 +70,7 @@ __all__ = [
 # Fits of all coefficients on the way to q functions.
 MAX_REFITS = 100
 
-GREEDY_RULES = ("gram_schmidt", "correlation", "objective")
+GREEDY_RULES = ("gram_schmidt", "correlation", "cosine", "objective")
 
 
 def n_chosen(n_components: Any, n_functions: int) -> int:
@@ -142,7 +146,7 @@ def by_correlation(gram: GramRows, q: int) -> Array:
     Parameters
     ----------
     gram : GramRows
-        G of the functions less their means.
+        G of the functions less their means; of the functions themselves for CORR as printed.
     q : int
         How many functions.
 
@@ -202,7 +206,7 @@ def chosen_functions(
 
     Parameters
     ----------
-    selection : {"gram_schmidt", "correlation", "objective"}
+    selection : {"gram_schmidt", "correlation", "cosine", "objective"}
         The rule.
     dictionary, samples, q, loss, alpha
         See `by_objective`.
@@ -211,7 +215,8 @@ def chosen_functions(
         return by_objective(dictionary, samples, q, loss, alpha)
     if selection == "gram_schmidt":
         return by_gram_schmidt(_gram(dictionary, samples, q, centred=False), q)
-    return by_correlation(_gram(dictionary, samples, q, centred=True), q)
+    centred = selection == "correlation"
+    return by_correlation(_gram(dictionary, samples, q, centred=centred), q)
 
 
 def _gram(dictionary: Dictionary, samples: Samples, q: int, *, centred: bool) -> GramRows:

@@ -192,9 +192,10 @@ class ConvexNetworkClassifier(
         Lower and upper bound of all coefficients alpha_j of the functions y_j f_j, or of each;
         None in a pair leaves that side free. ``"dual"``: between 0 and the weight of the row over
         2 `alpha`, as the dual of a support vector machine has it.
-    selection : {None, "random", "gram_schmidt", "correlation", "objective"}, default=None
+    selection : {None, "random", "gram_schmidt", "correlation", "cosine", "objective"}, default=None
         How the functions are chosen. None: all are used, or with `n_components` those that
-        ``"gram_schmidt"`` chooses.
+        ``"gram_schmidt"`` chooses. ``"correlation"`` is CORR of the paper's text, for functions
+        less their means; ``"cosine"`` is CORR as its pseudo-code is printed, with the means.
     n_components : int or float, optional
         The number of functions, or a fraction in (0, 1] of them; None: all.
     n_draws : int, default=5

@@ -15,7 +15,8 @@ rule             score                 method
                                        sum_j w_j nu_j. c[k] = sum_j w_j K^[j,k]^2
 ``residual``     nu                    pivoted Cholesky, pivoted Gram-Schmidt
 ``correlation``  - sum_l cos^2         CORR of Kovacs and Kocsor (2006), l over those chosen: the
-                                       one that resembles them least; no orthogonalisation
+                                       one that resembles them least; no orthogonalisation.
+                                       With or without the means, as G has it
 ``rpcholesky``   odds w nu             randomly pivoted Cholesky (Chen et al. 2022)
 ``random``       odds w                the usual Nystroem method
 ===============  ====================  ==========================================================
