@@ -11,6 +11,8 @@ from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.multiclass import OutputCodeClassifier
 from sklearn.preprocessing import StandardScaler
 
 import pursuit
@@ -211,6 +213,37 @@ def test_equal_rows_share_a_function(rng):
     X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, -0.0], [3.0, 0.0], [0.0, 2.0]])
     model = ConvexNetworkClassifier(kernel="rbf").fit(X, [0, 1, 0, 1, 1])
     np.testing.assert_array_equal(model.support_, [0, 1, 3])
+
+
+# The schemes of section 1 that scikit-learn has.
+
+
+def test_output_codes_are_one_network_a_bit(three):
+    X, labels, _ = three
+    network = ConvexNetworkClassifier(kernel=kernels.RBF(0.5), alpha=0.1)
+    codes = OutputCodeClassifier(network, code_size=2, random_state=3).fit(X, labels)
+    book = codes.code_book_[np.searchsorted(codes.classes_, labels)]
+    assert len(codes.estimators_) == 6
+    outputs = np.zeros(book.shape)
+    for bit, column in enumerate(book.T):
+        outputs[:, bit] = sklearn.clone(network).fit(X, column > 0).decision_function(X)
+    distances = np.linalg.norm(outputs[:, None] - codes.code_book_, axis=2)
+    found = codes.predict(X)
+    np.testing.assert_array_equal(found, codes.classes_[distances.argmin(axis=1)])
+    assert set(found) == set(labels)
+
+
+@pytest.mark.parametrize("gamma", [-0.4, 0.0, 0.7])
+def test_a_fixed_threshold_is_the_gamma_of_equation_2(two, gamma):
+    X, labels, _ = two
+    network = ConvexNetworkClassifier(kernel=kernels.RBF(0.7))
+    shifted = FixedThresholdClassifier(
+        network, threshold=gamma, response_method="decision_function"
+    ).fit(X, labels)
+    f = sklearn.clone(network).fit(X, labels).decision_function(X)
+    expected = np.where(f - gamma >= 0, "yes", "no")
+    np.testing.assert_array_equal(shifted.predict(X), expected)
+    assert (expected != np.where(f >= 0, "yes", "no")).any() == (gamma != 0.0)
 
 
 # Selection.

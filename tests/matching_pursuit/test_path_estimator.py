@@ -687,6 +687,22 @@ def test_separated_classes_have_a_finite_answer(loss, fitting, alpha):
     assert_array_equal(model.predict(X), y)
 
 
+@pytest.mark.parametrize(
+    ("kind", "loss", "ridge"),
+    [
+        *(
+            ("classifier", loss, 0.0 if loss.startswith("squared_error") else 0.01)
+            for loss in CLASS_LOSSES
+        ),
+        *(("regressor", loss, 0.01 if loss == "poisson" else 0.0) for loss in NUMBER_LOSSES),
+    ],
+)
+def test_the_ridge_where_none_is_named_is_that_of_the_page_on_losses(kind, loss, ridge):
+    outputs = raw(fitted(kind, loss, 4), P.X)
+    assert_array_equal(outputs, raw(fitted(kind, loss, 4, alpha=ridge), P.X))
+    assert not np.array_equal(outputs, raw(fitted(kind, loss, 4, alpha=0.02), P.X))
+
+
 @pytest.mark.parametrize("fitting", ["prefit", "backfit", "basic"])
 def test_counts_that_are_all_zero(fitting):
     model = KernelMatchingPursuitRegressor(5, loss="poisson", fitting=fitting)

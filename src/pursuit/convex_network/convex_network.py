@@ -253,6 +253,14 @@ class ConvexNetworkClassifier(
     feature_names_in_ : ndarray of str
         Names of the features, if X had them.
 
+    Notes
+    -----
+    Two classes are told apart by the sign of f(x) - gamma (eq. 2 and 16) with gamma = 0. For
+    another gamma see the second example: the second class is where f(x) >= gamma.
+
+    Several classes have a network each against the rest. `sklearn.multiclass.OutputCodeClassifier`
+    takes this class for output codes.
+
     References
     ----------
     K. Kovacs and A. Kocsor, "Classification using a sparse combination of basis functions", 2006.
@@ -265,6 +273,15 @@ class ConvexNetworkClassifier(
     >>> model = ConvexNetworkClassifier(selection="correlation", n_components=0.1).fit(X, y)
     >>> model.n_components_, bool(model.score(X, y) > 0.95)
     (15, True)
+
+    >>> from sklearn.model_selection import FixedThresholdClassifier
+    >>> X, y = X[y > 0], y[y > 0]
+    >>> shifted = FixedThresholdClassifier(
+    ...     ConvexNetworkClassifier(), threshold=0.5, response_method="decision_function"
+    ... ).fit(X, y)
+    >>> f = shifted.estimator_.decision_function(X)
+    >>> bool((shifted.predict(X) == shifted.classes_[(f >= 0.5).astype(int)]).all())
+    True
     """
 
     _takes_objects = True
