@@ -107,7 +107,7 @@ def test_words_equal_their_table_of_counts(name):
             assert_array_equal(getattr(on_words, attribute), getattr(on_counts, attribute))
 
 
-@pytest.mark.parametrize("name", set(TAKES) - {"SparseKernelCCA"})
+@pytest.mark.parametrize("name", sorted(set(TAKES) - {"SparseKernelCCA"}))
 def test_vectors_are_the_users_objects(name):
     model = fitted(name, WORDS, spectrum)
     assert model.support_vectors_.ndim == 1

@@ -311,6 +311,7 @@ def test_looking_ahead_changes_nothing(rule, alpha, rng, monkeypatch):
     plain.extend(40)
     panels = []
     monkeypatch.setattr(pursuits, "LARGEST_NEAR", 5 * 200)
+    monkeypatch.setattr(pursuits, "LEAST_SHARE", 0)
     ahead = PivotedFactor(SmallGram(G, alpha=alpha), *start, rule=rule)
     look = ahead.factor.look_ahead
     monkeypatch.setattr(

@@ -51,7 +51,10 @@ __all__ = ["BasicPursuit", "LeastCorrelated", "PivotedFactor", "Pursuit", "Takes
 # 1 - cos^2 below which two atoms are copies of each other.
 COPY_TOLERANCE = 1e-12
 # Numbers of V up to which it stays near the processor, so that a step may read all of it.
-LARGEST_NEAR = 1 << 19
+LARGEST_NEAR = 1 << 20
+# A draft takes the steps among its few atoms, beside those on all. With fewer than so many times
+# its atoms, it costs more than it saves.
+LEAST_SHARE = 8
 # A squared residual below this share of the targets' squared norm is rounding.
 ZERO_SHARE = 1e-14
 
@@ -224,13 +227,17 @@ class PivotedFactor(Pursuit):
 
     def _prepare(self, g: int, scores: Array) -> None:
         """Look ahead where V is read from memory, and where rows of G have to be computed."""
-        costly = self.factor.V.size >= LARGEST_NEAR and not self.factor.foresees(g)
-        if self.gram.has(g) and not (costly and self.gram.shareable):
+        if self.gram.has(g) and not (self._reads_memory() and not self.factor.foresees(g)):
             return
         likely = self._likely(g, scores)
         self.gram.prefetch(likely)
         panel = np.array([k for k in likely[: self.gram.panel] if self.gram.has(k)])
         self.factor.look_ahead(panel, np.array([self.gram.row(k) for k in panel]))
+
+    def _reads_memory(self) -> bool:
+        """Whether steps read V from memory, by more than a draft would."""
+        many = len(self.gram.diagonal) >= LEAST_SHARE * DRAFT_ATOMS
+        return many and self.gram.shareable and self.factor.V.size >= LARGEST_NEAR
 
     def _likely(self, g: int, scores: Array) -> Array:
         """g, the atoms of a draft of the next steps, and the others from the best on."""
