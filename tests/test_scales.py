@@ -15,6 +15,7 @@ from test_properties import ESTIMATORS, fitted
 
 from pursuit import (
     HyperplaneKNeighborsClassifier,
+    HyperplaneKNeighborsRegressor,
     KernelCentroidClassifier,
     KernelMatchingPursuitClassifierCV,
     KernelMatchingPursuitRegressorCV,
@@ -33,6 +34,7 @@ N, D = 24, 3
 # The power of the features' unit in parameters that are numbers.
 UNITS = {
     HyperplaneKNeighborsClassifier: {"alpha": 2},
+    HyperplaneKNeighborsRegressor: {"alpha": 2},
     KernelMatchingPursuitClassifierCV: {"gammas": -2},
     KernelMatchingPursuitRegressorCV: {"gammas": -2},
     SparseKernelClassifierCV: {"gammas": -2},
@@ -46,6 +48,8 @@ DENSITIES = (LocalGaussianDensity, ManifoldParzenDensity, ManifoldParzenDensityC
 VARIANTS = [
     HyperplaneKNeighborsClassifier(3, alpha=0.5),
     HyperplaneKNeighborsClassifier(5, n_components=1),
+    HyperplaneKNeighborsRegressor(4, alpha=0.5),
+    HyperplaneKNeighborsRegressor(5, alpha=0.0),
     KernelMatchingPursuitClassifierCV(3, cv=2),
     KernelCentroidClassifier("cosine"),
     LocalGaussianDensity(None, noise_variance=0.1),

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         HyperplaneKNeighborsClassifier,
     )
     from pursuit.neighbors.reference_rows import reference_rows
+    from pursuit.neighbors.regressors import HyperplaneKNeighborsRegressor
     from pursuit.online.estimators import OnlineKernelClassifier, OnlineKernelRegressor
     from pursuit.reports import Report, report
     from pursuit.sparse_bayes.relevance_vector import (
@@ -88,6 +89,7 @@ __all__ = [
     "FrontierDisplay",
     "GreedyNystroem",
     "HyperplaneKNeighborsClassifier",
+    "HyperplaneKNeighborsRegressor",
     "KernelCentroidClassifier",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",
@@ -182,6 +184,7 @@ _HOMES = {
     "moving_vectors.one_class": ("SparseOneClass",),
     "neighbors.classifiers": ("ConvexKNeighborsClassifier", "HyperplaneKNeighborsClassifier"),
     "neighbors.reference_rows": ("reference_rows",),
+    "neighbors.regressors": ("HyperplaneKNeighborsRegressor",),
     "online.estimators": ("OnlineKernelClassifier", "OnlineKernelRegressor"),
     "reports": ("Report", "report"),
     "sparse_bayes.relevance_vector": ("RelevanceVectorClassifier", "RelevanceVectorRegressor"),

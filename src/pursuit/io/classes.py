@@ -40,6 +40,7 @@ CLASSES = {
     "Hinge": "pursuit.optimize.variable_projection",
     "ConvexNetworkClassifier": "pursuit.convex_network.convex_network",
     "HyperplaneKNeighborsClassifier": "pursuit.neighbors.classifiers",
+    "HyperplaneKNeighborsRegressor": "pursuit.neighbors.regressors",
     "ConvexKNeighborsClassifier": "pursuit.neighbors.classifiers",
     "NearestRows": "pursuit.geometry.nearest",
     "DensityClassifier": "pursuit.density.bayes_classifier",

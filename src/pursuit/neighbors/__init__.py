@@ -1,6 +1,7 @@
 """Nearest neighbours that follow the local shape of each class (HKNN and CKNN).
 
 Read in this order: ``hyperplane`` (squared distances to the hyperplane and the convex hull of
-neighbours: the paper), ``classifiers`` (rows by class, decisions, probabilities, grids) and
-``reference_rows`` (fewer reference rows, from the vectors of another classifier).
+neighbours: the paper), ``classifiers`` (rows by class, decisions, probabilities, grids),
+``regressors`` (the same combination of targets) and ``reference_rows`` (fewer reference rows, from
+the vectors of another classifier).
 """

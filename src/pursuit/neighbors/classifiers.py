@@ -39,6 +39,7 @@ from pursuit.neighbors.hyperplane import (
     Local,
     LocalProducts,
     LocalRows,
+    check_hyperplane,
     hull_distances,
     hyperplane_distances,
     settled,
@@ -437,6 +438,7 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
     See Also
     --------
     ConvexKNeighborsClassifier : The convex hull of the neighbours, without a penalty to choose.
+    HyperplaneKNeighborsRegressor : Numbers in place of classes.
     reference_rows : The rows behind the vectors of a trained machine.
 
     Notes
@@ -469,11 +471,7 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if isinstance(self.alpha, str) and self.alpha != "scale":
-            raise ValueError(f"alpha must be 'scale' or a number of at least 0, got {self.alpha!r}")
-        if not isinstance(self.alpha, str):
-            check_real("alpha", self.alpha)
-        check_integer("n_components", self.n_components, optional=True)
+        check_hyperplane(self.alpha, self.n_components)
 
     def _keep(self, X: Any, y: Any, classes: Any, *, first: bool) -> Self:
         super()._keep(X, y, classes, first=first)

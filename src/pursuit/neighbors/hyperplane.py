@@ -14,6 +14,12 @@ HKNN, the distance to their hyperplane, with a penalty lambda on leaving the cen
 
 CKNN, the distance to their convex hull: a point sum_k w_k N_k with w >= 0, sum w = 1 (11.3.2).
 
+Regression: of targets t_k that belong to N_k, with mean tbar, the same combination,
+
+    f(x) = tbar + sum_k a_k (t_k - tbar) = tbar + w'(x - Nbar),  w = (V V' + lambda I)^-1 V T,
+
+the line of local ridge regression ("local learning", 11.2.4), T of rows t_k - tbar.
+
 ============  ====================  ======================================================
 symbol        name in code          shape, of B pairs of a query and a class
 ============  ====================  ======================================================
@@ -21,6 +27,7 @@ x, N_k        ``tables``            (B, K + 1, D), the query last, all less N_1
 lambda        ``alpha``
 V'V, V'r, r'r ``centred``           (B, K + 1, K + 1) for r = x - Nbar, one Gram matrix
 d^2           ``distances``         (n_alphas, B)
+t_k           ``targets``           (B, K, n_targets)
 ============  ====================  ======================================================
 
 Steps.
@@ -42,6 +49,8 @@ Steps.
 5. A squared distance that is a rounding error of r'r is zero. Where a query lies in the hulls of
    several classes, so that these are all at distance zero (a plane spanned in two dimensions, say),
    the nearest of the centroids decides: they count as that rounding error of r'r.
+6. Regression: L y = V'r and L Z = T from the same factor, f = tbar + Z'y; without a penalty, for
+   few components, or where a pivot is uncertain as in step 4, by the singular values of V.
 
 Cost, for each of m n_classes pairs: the search, D n_c; the Gram matrix, D K^2, or where it is
 shared K^2 and D n_c^2 / m, for HKNN in the type of the rows; K^3 / 3 for every penalty. Small
@@ -56,15 +65,18 @@ from typing import Any
 import numpy as np
 
 from pursuit._typing import Array
+from pursuit._validation import check_integer, check_real
 from pursuit.geometry.convex_hull import nearest_in_hull
 
 __all__ = [
     "Local",
     "LocalProducts",
     "LocalRows",
+    "check_hyperplane",
     "gram_matrices",
     "hull_distances",
     "hyperplane_distances",
+    "hyperplane_values",
     "settled",
 ]
 
@@ -73,6 +85,24 @@ __all__ = [
 CERTAIN = 0.03
 # An eigendecomposition takes as long as this many Cholesky factorisations.
 EIGEN_COST = 12
+
+
+def check_hyperplane(alpha: Any, n_components: Any) -> None:
+    """Raise one error that names the parameter out of range.
+
+    Parameters
+    ----------
+    alpha : "scale" or float
+        The penalty lambda.
+    n_components : int or None
+        How many principal components of V to keep.
+    """
+    if isinstance(alpha, str):
+        if alpha != "scale":
+            raise ValueError(f"alpha must be 'scale' or a number of at least 0, got {alpha!r}")
+    else:
+        check_real("alpha", alpha)
+    check_integer("n_components", n_components, optional=True)
 
 
 class LocalRows:
@@ -280,18 +310,66 @@ def _by_eigenvalues(
 
 def _by_singular_values(rows: Array, alphas: Sequence[float], n_components: int | None) -> Array:
     """d^2 = |r - U U'r|^2 + sum_j lambda / (s_j^2 + lambda) (u_j'r)^2, of the kept components."""
-    centroid = rows[:, :-1].mean(axis=1, keepdims=True)
-    V, r = rows[:, :-1] - centroid, (rows[:, -1:] - centroid)[:, 0]
-    _, s, axes = np.linalg.svd(V, full_matrices=False)
-    least = max(V.shape[1:]) * _precision(np.float64)
-    kept = s > least * s[:, :1]
-    kept &= np.arange(s.shape[1]) < (n_components or s.shape[1])
+    r, _, s, axes, kept = _components(rows, n_components)
     coordinates = np.einsum("bjd,bd->bj", axes, r) * kept
     rest = r - np.einsum("bj,bjd->bd", coordinates, axes)
     outside = np.einsum("bd,bd->b", rest, rest)
     squares = np.where(kept, s, 1.0) ** 2
     shares = [np.sum(alpha / (squares + alpha) * coordinates**2, axis=1) for alpha in alphas]
     return np.array([outside + share for share in shares])
+
+
+def _components(rows: Array, n_components: int | None) -> tuple[Array, Array, Array, Array, Array]:
+    """r; w_j, s_j and u_j with V = sum_j u_j s_j w_j'; and which of these to keep."""
+    centroid = rows[:, :-1].mean(axis=1, keepdims=True)
+    V, r = rows[:, :-1] - centroid, (rows[:, -1:] - centroid)[:, 0]
+    w, s, axes = np.linalg.svd(V, full_matrices=False)
+    least = max(V.shape[1:]) * _precision(np.float64)
+    kept = s > least * s[:, :1]
+    kept &= np.arange(s.shape[1]) < (n_components or s.shape[1])
+    return r, w, s, axes, kept
+
+
+def hyperplane_values(
+    local: LocalRows, targets: Array, alpha: float, n_components: int | None = None
+) -> Array:
+    """The combination of targets that is nearest to each query in the hyperplane of its rows.
+
+    Parameters
+    ----------
+    local : LocalRows
+        B queries and their neighbours.
+    targets : ndarray of shape (B, K, n_targets)
+        Of the neighbours.
+    alpha : float
+        The penalty lambda.
+    n_components : int, optional
+        How many principal components of V to keep.
+
+    Returns
+    -------
+    values : ndarray of shape (B, n_targets)
+        f(x), in float64.
+    """
+    mean = targets.mean(axis=1)
+    T, k = targets - mean[:, None], targets.shape[1]
+    slopes = np.full(mean.shape, np.nan)
+    if alpha > 0 and n_components is None:
+        centred = local.centred(k, np.float64)
+        systems = centred[:, :-1, :-1] + alpha * np.eye(k)
+        factors = _cholesky(systems)
+        certain = CERTAIN * _precision(np.float64) ** 0.2 * np.einsum("bkk->b", systems)
+        pivots = np.einsum("bkk->bk", factors) ** 2
+        sure = np.flatnonzero((pivots > certain[:, None]).all(axis=1))
+        yZ = np.linalg.solve(factors[sure], np.dstack([centred[sure, :-1, -1:], T[sure]]))
+        slopes[sure] = np.einsum("bk,bkt->bt", yZ[:, :, 0], yZ[:, :, 1:])
+    left = np.flatnonzero(np.isnan(slopes).any(axis=1))
+    if len(left):
+        r, w, s, axes, kept = _components(local.rows(k, left), n_components)
+        shares = np.where(kept, s, 0.0) / np.where(kept, s**2 + alpha, 1.0)
+        coordinates = shares * np.einsum("bjd,bd->bj", axes, r)  # a = sum_j w_j coordinates_j
+        slopes[left] = np.einsum("bj,bkj,bkt->bt", coordinates, w, T[left])
+    return np.asarray(mean + slopes)
 
 
 def hull_distances(local: Local, k: int) -> Array:
