@@ -70,7 +70,8 @@ NEEDS_COORDINATES = {
     "SparseLargeMarginClassifier",
     "SparseOneClass",
 }
-OTHERS = {"KernelStatistics", "TableModel"}  # statistics of given vectors; tables of columns
+# Statistics of given vectors; tables of columns; windows.
+OTHERS = {"KernelStatistics", "TableModel", "ParzenDensity", "NadarayaWatsonRegressor"}
 
 
 def fitted(name, X, kernel):

@@ -57,6 +57,8 @@ VARIANTS = [
     NadarayaWatsonRegressor(0.7),
     ParzenDensity("loo"),
     ParzenDensity("silverman"),
+    ParzenDensity("loo", kernel="triweight"),
+    NadarayaWatsonRegressor(kernel="epanechnikov"),
 ]
 
 

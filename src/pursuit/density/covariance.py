@@ -39,6 +39,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit._typing import Array
 from pursuit._validation import check_choice, finite_numbers
 from pursuit._warnings import warn
+from pursuit.density.compact_windows import POWERS, window_variance
 from pursuit.geometry.linear_maps import SYMMETRY
 
 __all__ = ["WINDOW_ENTRIES", "Shaped", "Whitening", "coordinates", "whitening_of"]
@@ -50,15 +51,20 @@ SMALLEST_SHARE, ROUNDING = 1e-13, 4.0
 
 # Entries of the docstrings of estimators with windows.
 WINDOW_ENTRIES = {
+    "kernel": """
+kernel : {"gaussian", "tophat", "epanechnikov", "biweight", "triweight"}, default="gaussian"
+    What falls with the distance u, in units of the bandwidth: the Gaussian of deviation 1, or
+    (1 - u^2)^p inside a ball of radius 1, p = 0, 1, 2, 3, which is zero outside.""",
     "covariance": """
 covariance : {"spherical", "diagonal", "full"} or array-like, default="spherical"
-    S: a window has the covariance sigma^2 S. ``"spherical"``: the identity; ``"diagonal"``: the
-    variances of the features; ``"full"``: the covariance of the rows; or S itself, of shape
-    (n_features,) if it is diagonal, or (n_features, n_features). Where the rows do not vary, the
-    smallest other variance is taken, with a warning.""",
+    S: a Gaussian window has the covariance sigma^2 S, others end at u'S^-1 u = sigma^2.
+    ``"spherical"``: the identity; ``"diagonal"``: the variances of the features; ``"full"``: the
+    covariance of the rows; or S itself, of shape (n_features,) if it is diagonal, or (n_features,
+    n_features). Where the rows do not vary, the smallest other variance is taken, with a
+    warning.""",
     "covariance_": """
 covariance_ : float or ndarray of shape (n_features,) or (n_features, n_features)
-    sigma^2 S.""",
+    That of a window: sigma^2 S, over n_features + 2 p + 2 where the window ends.""",
     "whitening_": """
 whitening_ : Whitening or None
     The coordinates in which S is the identity; None for spheres.""",
@@ -106,18 +112,23 @@ class Whitening:
 
 
 class Shaped:
-    """What estimators share whose windows have a bandwidth and a covariance."""
+    """What estimators share whose windows have a kernel, a bandwidth and a covariance."""
 
     covariance: Any
+    kernel: str
+    n_features_in_: int
     bandwidth_: float
     whitening_: Whitening | None = None
 
     @property
     def covariance_(self) -> Any:
-        """sigma^2 S of a window: a number, the variances of the features, or a matrix."""
-        if self.whitening_ is None:
-            return self.bandwidth_**2
-        return self.bandwidth_**2 * self.whitening_.covariance
+        """Covariance of a window: a number, the variances of the features, or a matrix."""
+        variance = self.bandwidth_**2 * window_variance(self.kernel, self.n_features_in_)
+        return variance if self.whitening_ is None else variance * self.whitening_.covariance
+
+    def _check_kernel(self) -> None:
+        """Raise an error if there is no such window."""
+        check_choice("kernel", self.kernel, ("gaussian", *POWERS))
 
 
 def coordinates(whitening: Whitening | None, X: Array) -> Array:

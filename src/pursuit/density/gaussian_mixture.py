@@ -74,12 +74,14 @@ __all__ = [
     "LogSum",
     "CovarianceModel",
     "draw",
+    "in_unit",
     "log_densities",
     "log_volumes",
     "oriented",
     "softmax_means",
     "spheres",
     "truncated",
+    "window_distances",
 ]
 
 # Largest rounding error of q that inner products may cause.
@@ -298,6 +300,35 @@ def _loss(squared_norm: float, noise_variance: float) -> float:
     return float(np.finfo(np.float64).eps) * squared_norm / noise_variance
 
 
+def window_distances(
+    gaussians: Gaussians, X: Array, least_noise: float
+) -> Callable[[Rows, Rows], Array]:
+    """What gives |x - x_i|^2 for some rows and some centres, in float64.
+
+    Parameters
+    ----------
+    gaussians : Gaussians
+        Centres x_i.
+    X : ndarray of shape (n_rows, n_features)
+        Rows x.
+    least_noise : float
+        The smallest sigma^2 these will be divided by: where products would lose more than
+        `MOST_LOST` of it, distances come from differences.
+    """
+    rows, centres = _shifted(gaussians, X), _shifted(gaussians, gaussians.centres)
+    norms, own = row_norms(rows, squared=True), row_norms(centres, squared=True)
+
+    @np.errstate(over="ignore", invalid="ignore")  # rows beyond the squares of numbers
+    def distances(some: Rows, part: Rows) -> Array:
+        largest = max(float(norms[some].max()), float(own[part].max()))
+        if not _loss(largest, least_noise) <= MOST_LOST:
+            return np.asarray(cdist(rows[some], centres[part], "sqeuclidean"))
+        squared = from_products(rows[some] @ centres[part].T, norms[some, None], own[part])
+        return np.asarray(np.maximum(squared, 0.0, out=squared))
+
+    return distances
+
+
 def draw(gaussians: Gaussians, model: CovarianceModel, picks: Array, rng: Any) -> Array:
     """One row drawn from each of the Gaussians picked.
 
@@ -372,7 +403,7 @@ def log_densities(
     >>> log_densities(two, np.array([[1.0]]), [CovarianceModel(1.0)]).round(4)
     array([[-1.4189]])
     """
-    gaussians, X, models, unit = _in_unit(gaussians, X, models)
+    gaussians, X, models, unit = in_unit(gaussians, X, models)
     values = np.empty((len(models), len(X)))
     place = beside()
     if place is not None and not (gaussians.n_axes and any(d for _, d in models)):
@@ -413,7 +444,7 @@ def softmax_means(
     means : ndarray of shape (n_models, n_rows, n_values)
         The mean by weight alone at a row where no density is a number.
     """
-    gaussians, X, models, _ = _in_unit(gaussians, X, models)
+    gaussians, X, models, _ = in_unit(gaussians, X, models)
     means = np.empty((len(models), len(X), values.shape[1]))
     plain = gaussians.weights @ values
 
@@ -428,12 +459,17 @@ def softmax_means(
 
 
 @np.errstate(over="ignore")  # rows beyond the squares of numbers
-def _in_unit(
+def in_unit(
     gaussians: Gaussians, X: Array, models: Sequence[CovarianceModel]
 ) -> tuple[Gaussians, Array, Sequence[CovarianceModel], int]:
     """Everything in units of a power of two, 2^e, in which fourth powers of lengths are numbers.
 
     e is 0 but for lengths that are very small or large; no digit changes.
+
+    Parameters
+    ----------
+    gaussians, X, models
+        See `log_densities`.
     """
     largest = max(noise for noise, _ in models) + float(gaussians.variances.max(initial=0.0))
     e = int(np.frexp(largest)[1]) // 2

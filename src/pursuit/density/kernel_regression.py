@@ -3,11 +3,12 @@
 Vincent, "Modeles a noyaux a structure locale" (2003), section 5.2.2.
 
 Problem: numbers y for rows x, as the mean of the training targets
-weighted by a Gaussian of the distance,
+weighted by a window of the distance,
 
     f(x) = sum_i w_i K(x, x_i) y_i / sum_i w_i K(x, x_i),  K(x, z) = exp(-|x - z|^2 / (2 sigma^2)),
 
-or, with a covariance S, with (x - z)' S^-1 (x - z) for |x - z|^2 (``covariance.py``).
+or, with a covariance S, with (x - z)' S^-1 (x - z) for |x - z|^2 (``covariance.py``); or with a
+window that ends for K (``compact_windows.py``).
 
 Leaving a row out needs no fit: its own term is left out of both sums. The bandwidth minimises
 
@@ -41,6 +42,7 @@ from pursuit._validation import check_choice, check_real, check_weights, read_da
 from pursuit.base.docstrings import with_entries
 from pursuit.base.parameters import constructor, positional
 from pursuit.density.bandwidth import best_width, neighbor_variance
+from pursuit.density.compact_windows import compact_means, window_variance
 from pursuit.density.covariance import WINDOW_ENTRIES, Shaped, coordinates, whitening_of
 from pursuit.density.gaussian_mixture import CovarianceModel, softmax_means, spheres
 from pursuit.geometry.unique_rows import distinct_rows
@@ -54,19 +56,20 @@ MAX_STEPS = 12
 @with_entries
 @constructor
 class NadarayaWatsonRegressor(Shaped, RegressorMixin, BaseEstimator):
-    """Kernel regression: the mean of the targets, weighted by a Gaussian of the distance.
+    """Kernel regression: the mean of the targets, weighted by a window of the distance.
 
     Parameters
     ----------
     bandwidth : float or "loo", default="loo"
-        sigma. ``"loo"``: where the squared error of the training rows, each predicted from the
-        others, is lowest.
+        sigma; of windows that end the radius. ``"loo"``: where the squared error of the training
+        rows, each predicted from the others, is lowest.
     {covariance}
+    {kernel}
 
     Attributes
     ----------
     bandwidth_ : float
-        sigma.
+        sigma, or the radius.
     {covariance_}
     {whitening_}
     gaussians_ : Gaussians
@@ -78,6 +81,11 @@ class NadarayaWatsonRegressor(Shaped, RegressorMixin, BaseEstimator):
         Number of features.
     feature_names_in_ : ndarray of str
         Names of the features, if X had them.
+
+    Notes
+    -----
+    Beyond all windows, and far from all rows under a Gaussian, the prediction is the target of the
+    nearest row.
 
     References
     ----------
@@ -100,6 +108,7 @@ class NadarayaWatsonRegressor(Shaped, RegressorMixin, BaseEstimator):
 
     bandwidth: float | str = positional("loo")
     covariance: Any = "spherical"
+    kernel: str = "gaussian"
 
     def __sklearn_tags__(self) -> Any:
         """Several targets are accepted."""
@@ -133,6 +142,7 @@ class NadarayaWatsonRegressor(Shaped, RegressorMixin, BaseEstimator):
             check_choice("bandwidth", self.bandwidth, ("loo",))
         else:
             check_real("bandwidth", self.bandwidth, above=True)
+        self._check_kernel()
         X, y = read_data(self, X, y, multi_output=True, y_numeric=True)
         weights = check_weights(sample_weight, len(X))
         self._one_dimensional = y.ndim == 1
@@ -153,14 +163,22 @@ class NadarayaWatsonRegressor(Shaped, RegressorMixin, BaseEstimator):
         elif len(distinct.X) == 1:
             self.bandwidth_ = 1.0  # there is one value to predict
         else:
-            self.bandwidth_ = best_width(self._scores, neighbor_variance(distinct), MAX_STEPS)
+            start = neighbor_variance(distinct) / window_variance(self.kernel, X.shape[1])
+            self.bandwidth_ = best_width(self._scores, start, MAX_STEPS)
         return self
+
+    def _means(self, X: Array, models: list[CovarianceModel], *, left_out: bool = False) -> Array:
+        """Means of the targets at some rows, or at the centres without their own."""
+        if self.kernel == "gaussian":
+            own = np.arange(len(self.targets_))[:, None] if left_out else None
+            return softmax_means(self.gaussians_, self.targets_, X, models, own)
+        mixture, kernel = self.gaussians_, self.kernel
+        return compact_means(mixture, self.targets_, X, models, kernel, left_out=left_out)
 
     def _scores(self, models: list[CovarianceModel]) -> Array:
         """Minus the error of rows left out."""
-        gaussians, weights = self.gaussians_, self.gaussians_.weights
-        own = np.arange(len(weights))[:, None]
-        found = softmax_means(gaussians, self.targets_, gaussians.centres, models, own)
+        weights = self.gaussians_.weights
+        found = self._means(self.gaussians_.centres, models, left_out=True)
         errors = np.einsum("r,srt->st", weights, (found - self.targets_) ** 2)
         variance = weights @ (self.targets_ - weights @ self.targets_) ** 2
         scores: Array = -(errors / np.where(variance > 0, variance, 1.0)).sum(axis=1)
@@ -182,5 +200,5 @@ class NadarayaWatsonRegressor(Shaped, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = coordinates(self.whitening_, read_data(self, X, reset=False))
         models = [CovarianceModel(self.bandwidth_**2)]
-        means = np.asarray(softmax_means(self.gaussians_, self.targets_, X, models)[0])
+        means = np.asarray(self._means(X, models)[0])
         return means[:, 0] if self._one_dimensional else means

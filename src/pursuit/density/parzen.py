@@ -25,6 +25,8 @@ k, d            ``n_neighbors``, ``n_components``     numbers
 K(x_j; x_i)     ``neighborhood``                      1 for "hard": k nearest rows
 ==============  ====================================  =====================================
 
+Parzen windows of other shapes are in ``compact_windows.py``.
+
 Steps. Fit: merge equal rows; find the neighbours; eigenpairs of the local covariances
 (``geometry/local_covariance.py``). Score: ``gaussian_mixture.py``, which also says what a fit costs
 and keeps. Parameters by leaving rows out: ``bandwidth.py``.
@@ -61,10 +63,16 @@ from pursuit.base.parameters import constructor, positional
 from pursuit.density.bandwidth import (
     LeaveOneOutNeighbors,
     best_bandwidth,
+    best_width,
     left_out_densities,
     neighbor_variance,
     rule_bandwidth,
     rule_factor,
+)
+from pursuit.density.compact_windows import (
+    compact_draw,
+    compact_log_densities,
+    window_variance,
 )
 from pursuit.density.covariance import (
     WINDOW_ENTRIES,
@@ -134,8 +142,12 @@ class _Mixture(FollowsX, DensityMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = coordinates(self.whitening_, read_data(self, X, reset=False))
-        values: Array = log_densities(self.gaussians_, X, [self._model()])[0]
+        values = self._log_densities(X)
         return values if self.whitening_ is None else values - self.whitening_.log_volume
+
+    def _log_densities(self, X: Array) -> Array:
+        """Log-densities of rows in the coordinates of the centres."""
+        return np.asarray(log_densities(self.gaussians_, X, [self._model()])[0])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log-density of rows.
@@ -179,8 +191,12 @@ class _Mixture(FollowsX, DensityMixin, BaseEstimator):
         rng = check_random_state(random_state)
         weights = self.gaussians_.weights
         picks = rng.choice(len(weights), size=n_samples, p=weights)
-        rows = draw(self.gaussians_, self._model(), picks, rng)
+        rows = self._draw(picks, rng)
         return rows if self.whitening_ is None else self.whitening_.back(rows)
+
+    def _draw(self, picks: Array, rng: Any) -> Array:
+        """A row from each of the windows picked."""
+        return draw(self.gaussians_, self._model(), picks, rng)
 
     @through_host
     def leave_one_out_score(self) -> float:
@@ -194,9 +210,13 @@ class _Mixture(FollowsX, DensityMixin, BaseEstimator):
             Weighted mean; -inf if all rows are equal.
         """
         check_is_fitted(self)
-        values = left_out_densities(self.gaussians_, [self._model()], self._around())[0]
+        values = self._left_out([self._model()])[0]
         score = float(values @ self.gaussians_.weights)
         return score if self.whitening_ is None else score - self.whitening_.log_volume
+
+    def _left_out(self, models: list[CovarianceModel]) -> Array:
+        """Log-densities of the centres, each by a fit without it."""
+        return left_out_densities(self.gaussians_, models, self._around())
 
     def _around(self) -> LeaveOneOutNeighbors | None:
         """Where the axes come from."""
@@ -206,21 +226,22 @@ class _Mixture(FollowsX, DensityMixin, BaseEstimator):
 @with_entries
 @constructor
 class ParzenDensity(Shaped, _Mixture):
-    """Parzen windows: a Gaussian of one shape on every row, with exact log-densities.
+    """Parzen windows: a window of one shape on every row, with exact log-densities.
 
     Parameters
     ----------
     bandwidth : float or {"loo", "scott", "silverman"}, default=1.0
-        sigma. ``"loo"`` maximises the leave-one-out likelihood. The rules of Scott,
-        l^(-1 / (n + 4)), and Silverman, (l (n + 2) / 4)^(-1 / (n + 4)), are for rows of total
-        weight l; for spheres they multiply the root mean square of the features' standard
-        deviations.
+        sigma; of windows that end the radius. ``"loo"`` maximises the leave-one-out likelihood. The
+        rules of Scott, l^(-1 / (n + 4)), and Silverman, (l (n + 2) / 4)^(-1 / (n + 4)), are for
+        rows of total weight l; for spheres they multiply the root mean square of the features'
+        standard deviations. Windows that end get a radius with which their covariance is the same.
     {covariance}
+    {kernel}
 
     Attributes
     ----------
     bandwidth_ : float
-        sigma.
+        sigma, or the radius.
     {covariance_}
     {whitening_}
     gaussians_ : Gaussians
@@ -237,6 +258,9 @@ class ParzenDensity(Shaped, _Mixture):
 
     Notes
     -----
+    Windows that end give the density zero, log-density -inf, beyond them; "loo" therefore takes a
+    radius that reaches from every row to another one, and one outlier decides it.
+
     Memory: the rows once. Rows in float32 stay so, for spheres; arithmetic is in float64. A
     covariance of the rows is that of all of them, where one is left out, too.
 
@@ -257,12 +281,15 @@ class ParzenDensity(Shaped, _Mixture):
     >>> full.covariance_.round(3)
     array([[0.219, 0.011],
            [0.011, 0.001]])
+    >>> ParzenDensity(kernel="epanechnikov").fit([[0.0]]).score_samples([[0.5], [2.0]]).round(2)
+    array([-0.58,  -inf])
     """
 
     _entries: ClassVar[dict[str, str]] = WINDOW_ENTRIES
 
     bandwidth: float | str = positional(1.0)
     covariance: Any = "spherical"
+    kernel: str = "gaussian"
 
     @following
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -291,6 +318,7 @@ class ParzenDensity(Shaped, _Mixture):
             check_choice("bandwidth", self.bandwidth, ("loo", "scott", "silverman"))
         else:
             check_real("bandwidth", self.bandwidth, above=True)
+        self._check_kernel()
         distinct, gaussians = self._read(X, sample_weight)
         self.whitening_ = whitening_of(self.covariance, distinct.X, distinct.weights)
         if self.whitening_ is not None:
@@ -312,10 +340,36 @@ class ParzenDensity(Shaped, _Mixture):
             )
             return 1.0
         if self.bandwidth == "loo":
+            return self._likeliest(distinct)
+        rule = rule_bandwidth if self.whitening_ is None else rule_factor
+        variance = window_variance(self.kernel, distinct.X.shape[1])
+        return rule(distinct, self.bandwidth) / float(np.sqrt(variance))
+
+    def _likeliest(self, distinct: DistinctRows) -> float:
+        """The bandwidth of the highest leave-one-out likelihood."""
+        if self.kernel == "gaussian":
             return best_bandwidth(self.gaussians_, neighbor_variance(distinct))
-        if self.whitening_ is not None:
-            return rule_factor(distinct, self.bandwidth)
-        return rule_bandwidth(distinct, self.bandwidth)
+        near = nearest_indices(distinct, np.arange(len(distinct.X)), 1)[:, 0]
+        least = ((distinct.X[near] - distinct.X) ** 2).sum(axis=1).max()  # reaches from every row
+        weights = self.gaussians_.weights
+        return best_width(lambda models: self._left_out(models) @ weights, float(least))
+
+    def _log_densities(self, X: Array) -> Array:
+        if self.kernel == "gaussian":
+            return super()._log_densities(X)
+        found = compact_log_densities(self.gaussians_, X, [self._model()], self.kernel)
+        return np.asarray(found[0])
+
+    def _left_out(self, models: list[CovarianceModel]) -> Array:
+        if self.kernel == "gaussian":
+            return super()._left_out(models)
+        centres = self.gaussians_.centres
+        return compact_log_densities(self.gaussians_, centres, models, self.kernel, left_out=True)
+
+    def _draw(self, picks: Array, rng: Any) -> Array:
+        if self.kernel == "gaussian":
+            return super()._draw(picks, rng)
+        return compact_draw(self.gaussians_, self._model(), self.kernel, picks, rng)
 
     def _model(self) -> CovarianceModel:
         return CovarianceModel(self.bandwidth_**2)
