@@ -21,7 +21,7 @@ def images(n=None, unit=256):
 # Vectors at which paths are read off; the last one chooses.
 PATH = (400, 800, 1500)
 # Factor f of gamma = f / (2 sigma^2), and C.
-CHOSEN = {"SVC": (2.0, 10.0), "SLMC": (2.0, 10.0), "moved": (2.0, 10.0), "KMP": (2.0, None)}
+CHOSEN = {"SVC": (2.0, 10.0), "SLMC": (2.0, 10.0), "moved": (3.0, 100.0), "KMP": (2.0, None)}
 
 
 def gamma(name):
