@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from pursuit._validation import Samples
 from pursuit.convex_network.basis_selection import (
     GREEDY_RULES,
+    IntegralGram,
     by_correlation,
     by_gram_schmidt,
     by_objective,
@@ -20,7 +21,7 @@ from pursuit.convex_network.basis_selection import (
 )
 from pursuit.dictionary import resolve_dictionary
 from pursuit.greedy.gram_rows import SmallGram
-from pursuit.kernels import RBF, CosinePolynomial
+from pursuit.kernels import RBF, CosinePolynomial, Mahalanobis
 from pursuit.losses import LOSSES
 
 RULES = {
@@ -65,6 +66,56 @@ def test_gram_schmidt_on_kernel_functions_is_qr(network):
     _, _, pivots = qr(F, pivoting=True, mode="economic")
     found = chosen_functions("gram_schmidt", dictionary, samples, 15, LOSSES["log_loss"], 1.0)
     np.testing.assert_array_equal(found, pivots[:15])
+
+
+KERNELS = {
+    "one width": (RBF(0.7), [[0.7, 0.0], [0.0, 0.7]]),
+    "a width a feature": (RBF([0.7, 2.0]), [[0.7, 0.0], [0.0, 2.0]]),
+    "a matrix": (Mahalanobis([[0.7, 0.3], [0.3, 1.0]]), [[0.7, 0.3], [0.3, 1.0]]),
+    "a factor": (Mahalanobis(factor=[[0.8, 0.1], [0.2, 0.9]]), [[0.65, 0.25], [0.25, 0.85]]),
+}
+
+
+@pytest.mark.parametrize("rule", ["gram_schmidt", "cosine"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_products_by_the_integral(kernel, rule, rng):
+    """Against sums over a fine grid of the plane, which are the integral but for a factor."""
+    kernel, M = KERNELS[kernel]
+    centres = rng.normal(size=(15, 2))
+    axis = np.linspace(-6, 6, 81)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    differences = grid[:, None] - centres
+    F = np.exp(-np.einsum("gci,ij,gcj->gc", differences, M, differences))
+    few = Samples(centres[:3], np.ones((3, 1)), np.ones(3))  # the rows have no part in it
+    dictionary = resolve_dictionary(centres, kernel, few.X, np.arange(3))
+    lengths = (F**2).sum(axis=0)
+    np.testing.assert_allclose(IntegralGram(dictionary).row(4), F[:, 4] @ F / lengths[4], atol=1e-9)
+    args = dictionary, few, 10, LOSSES["log_loss"], 1.0
+    found = chosen_functions(rule, *args, integral=True)
+    # All functions are equally long: the first is the first, in exact numbers.
+    np.testing.assert_array_equal(found, RULES[rule](np.linalg.cholesky(gram_of(F)).T, 10))
+    part = IntegralGram(dictionary).among(np.array([3, 8]))
+    np.testing.assert_allclose(part.row(1), F[:, 8] @ F[:, [3, 8]] / lengths[8], atol=1e-9)
+
+
+def gram_of(F):
+    """Their products, over the one length, whose rounding would decide the first choice."""
+    G = F.T @ F
+    G /= G.diagonal().mean()
+    np.fill_diagonal(G, 1.0)
+    return G
+
+
+def test_no_closed_form_for_other_functions(rng):
+    centres = rng.normal(size=(5, 2))
+    few = Samples(centres, np.ones((5, 1)), np.ones(5))
+    others = [CosinePolynomial(3, 1.0), [RBF(0.5), RBF(1.0)]]
+    for functions in others:
+        kernel = None if isinstance(functions, list) else functions
+        given = functions if isinstance(functions, list) else None
+        dictionary = resolve_dictionary(given, kernel, centres, np.arange(5))
+        with pytest.raises(ValueError, match="inner_product='integral' has a closed form"):
+            chosen_functions("cosine", dictionary, few, 2, LOSSES["log_loss"], 1.0, integral=True)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -265,6 +265,23 @@ def test_the_budget_holds_and_the_rest_is_the_optimum_on_the_chosen(three, selec
     np.testing.assert_allclose(model.objective_, sum(fitted), rtol=1e-6)
 
 
+@pytest.mark.parametrize("selection", ["gram_schmidt", "cosine"])
+def test_by_the_integral_copies_of_rows_change_no_choice(three, selection):
+    """Nor do weights; by the sum over the rows they do."""
+    X, labels, _ = three
+    rows = np.concatenate([np.arange(45), np.repeat([3, 7, 8], 20)])
+    chosen = {}
+    for product in ("integral", "samples"):
+        model = ConvexNetworkClassifier(
+            kernel="rbf", gamma=0.5, selection=selection, inner_product=product, n_components=8
+        )
+        once = model.fit(X, labels).support_vectors_.copy()
+        chosen[product] = np.array_equal(
+            once, model.fit(X[rows], np.asarray(labels)[rows]).support_vectors_
+        )
+    assert chosen == {"integral": True, "samples": False}
+
+
 def test_gram_schmidt_is_the_rule_where_none_is_named(three):
     X, labels, weights = three
     named = ConvexNetworkClassifier(selection="gram_schmidt", n_components=9)
@@ -457,6 +474,16 @@ def test_degenerate_rows_give_finite_answers(kernel, offset):
         ({"bounds": "dual", "dictionary": np.zeros((2, 3))}, "bounds='dual' needs"),
         ({"selection": "best", "n_components": 3}, "selection must be one of"),
         ({"selection": "random"}, "needs n_components"),
+        ({"inner_product": "mean", "n_components": 3}, "inner_product must be one of"),
+        ({"inner_product": "integral", "n_components": 3}, "belongs to selection"),
+        (
+            {"inner_product": "integral", "selection": "correlation", "n_components": 3},
+            "belongs to selection",
+        ),
+        (
+            {"inner_product": "integral", "selection": "cosine", "n_components": 3},
+            "inner_product='integral' has a closed form",
+        ),
         ({"n_components": 0}, "n_components must be"),
         ({"n_draws": 0}, "n_draws must be"),
         ({"step": "long"}, "step must be one of"),

@@ -30,6 +30,16 @@ so that each rule needs the Gram matrix G of the functions alone, and is a pivot
                     objective.
 ==================  ========================================================================
 
+The paper's own product is the integral of f g, and eq. 18 stands in for it where that has no closed
+form. Gaussians exp(-gamma |x - z|^2) have one,
+
+    int k(x, z) k(x, z') dx = (pi / 2 gamma)^(n/2) exp(-gamma / 2 |z - z'|^2),
+
+whose constant, the same for all functions of one width, chooses nothing: G is the kernel of half
+the gamma (of M / 2 for exp(-(x - z)'M(x - z))) between the centres, whatever the rows. With it
+MGRAMM takes the function farthest from the span of the others, and CORR sums the squares of G, k
+itself. Functions have no means over the whole space, so that there is no ``correlation``.
+
 Where we read between the lines: the paper's pseudo-code for CORR leaves the means in, while its
 text speaks of correlation coefficients of normalised functions. Both are here. Without the means
 (``correlation``) the rule does what its figure 2 shows; with them (``cosine``) it is worse than
@@ -37,8 +47,9 @@ chance there, as kernel functions that are positive throughout resemble each oth
 alone.
 
 Cost, for n rows: ``gram_schmidt`` takes n k^2 operations for G, or q rows of it where that is
-cheaper, and k q^2; ``correlation`` and ``cosine`` the same without k q^2; ``objective`` q passes
-over the n x k matrix and at most `MAX_REFITS` fits of all coefficients.
+cheaper, and k q^2; ``correlation`` and ``cosine`` the same without k q^2; by the integral G costs q
+rows of the kernel between k centres. ``objective`` takes q passes over the n x k matrix and at most
+`MAX_REFITS` fits of all coefficients.
 """
 
 from __future__ import annotations
@@ -50,15 +61,18 @@ import numpy as np
 from pursuit._typing import Array
 from pursuit._validation import Samples
 from pursuit.dictionary import Dictionary
+from pursuit.expansion.basis_functions import Atoms
 from pursuit.greedy.any_loss import LossRule
-from pursuit.greedy.gram_rows import GramRows
+from pursuit.greedy.gram_rows import GramRows, SmallGram
 from pursuit.greedy.make_pursuit import Method, make_pursuit
 from pursuit.greedy.normal_equations import WeightedValues, choose_route, gather, normal_equations
 from pursuit.greedy.pursuits import LeastCorrelated, PivotedFactor
+from pursuit.kernels import RBF, Kernel, Mahalanobis
 from pursuit.losses import Loss
 
 __all__ = [
     "GREEDY_RULES",
+    "INTEGRAL_RULES",
     "by_correlation",
     "by_gram_schmidt",
     "by_objective",
@@ -71,6 +85,8 @@ __all__ = [
 MAX_REFITS = 100
 
 GREEDY_RULES = ("gram_schmidt", "correlation", "cosine", "objective")
+# Those that the integral of two functions is enough for.
+INTEGRAL_RULES = ("gram_schmidt", "cosine")
 
 
 def n_chosen(n_components: Any, n_functions: int) -> int:
@@ -200,7 +216,14 @@ def by_objective(
 
 
 def chosen_functions(
-    selection: str, dictionary: Dictionary, samples: Samples, q: int, loss: Loss, alpha: float
+    selection: str,
+    dictionary: Dictionary,
+    samples: Samples,
+    q: int,
+    loss: Loss,
+    alpha: float,
+    *,
+    integral: bool = False,
 ) -> Array:
     """The functions that one of `GREEDY_RULES` chooses.
 
@@ -210,13 +233,76 @@ def chosen_functions(
         The rule.
     dictionary, samples, q, loss, alpha
         See `by_objective`.
+    integral : bool, default=False
+        Products by the integral, for one of `INTEGRAL_RULES`.
+
+    Raises
+    ------
+    ValueError
+        If the integral is asked for and the functions are not Gaussians of one width.
     """
     if selection == "objective":
         return by_objective(dictionary, samples, q, loss, alpha)
+    if integral:
+        gram = IntegralGram(dictionary)
+        return by_gram_schmidt(gram, q) if selection == "gram_schmidt" else by_correlation(gram, q)
     if selection == "gram_schmidt":
         return by_gram_schmidt(_gram(dictionary, samples, q, centred=False), q)
     centred = selection == "correlation"
     return by_correlation(_gram(dictionary, samples, q, centred=centred), q)
+
+
+class IntegralGram:
+    """G by the integral of products of Gaussians, a row at a time, in units of its diagonal.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+        Gaussians of one width.
+    """
+
+    alpha = 0.0
+    shareable = False
+    panel = 1
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        atoms = dictionary.atoms
+        kernel = atoms.kernel if isinstance(atoms, Atoms) else None
+        if not isinstance(kernel, RBF | Mahalanobis):
+            raise ValueError(
+                "inner_product='integral' has a closed form for Gaussian functions of one width "
+                "alone: kernel='rbf' or a value of pursuit.kernels.Mahalanobis"
+            )
+        self.centres = atoms.centres
+        self.kernel = _of_half_the_gamma(kernel)
+        self.prepared = self.kernel.prepare(self.centres)
+        self.diagonal = np.ones(len(atoms))
+
+    def has(self, index: int) -> bool:
+        """Rows are computed when asked for, at no more than their reading costs elsewhere."""
+        return True
+
+    def prefetch(self, atoms: Array) -> None:
+        """Nothing: see `has`."""
+
+    def row(self, index: int) -> Array:
+        """Row `index` of G."""
+        values = self.kernel.evaluate(self.centres[index : index + 1], self.prepared)
+        return np.asarray(values[0], dtype=np.float64)
+
+    def among(self, atoms: Array) -> GramRows:
+        """G of some functions alone."""
+        few = self.centres[atoms]
+        return SmallGram(np.asarray(self.kernel(few, few), dtype=np.float64))
+
+
+def _of_half_the_gamma(kernel: RBF | Mahalanobis) -> Kernel:
+    """The kernel between centres that the integral is, up to its constant."""
+    if isinstance(kernel, RBF):
+        return RBF(0.5 * np.asarray(kernel.gamma) if np.ndim(kernel.gamma) else 0.5 * kernel.gamma)
+    if kernel.factor is None:
+        return Mahalanobis(0.5 * kernel.matrix)
+    return Mahalanobis(factor=np.sqrt(0.5) * kernel.factor)
 
 
 def _gram(dictionary: Dictionary, samples: Samples, q: int, *, centred: bool) -> GramRows:

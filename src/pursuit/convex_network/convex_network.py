@@ -67,6 +67,7 @@ from pursuit.base.estimators import ExpansionClassifier
 from pursuit.base.parameters import KernelParameters, constructor
 from pursuit.convex_network.basis_selection import (
     GREEDY_RULES,
+    INTEGRAL_RULES,
     chosen_functions,
     n_chosen,
     random_draws,
@@ -196,6 +197,10 @@ class ConvexNetworkClassifier(
         How the functions are chosen. None: all are used, or with `n_components` those that
         ``"gram_schmidt"`` chooses. ``"correlation"`` is CORR of the paper's text, for functions
         less their means; ``"cosine"`` is CORR as its pseudo-code is printed, with the means.
+    inner_product : {"samples", "integral"}, default="samples"
+        What ``"gram_schmidt"`` and ``"cosine"`` compare functions by: the sum of their products
+        over the training rows (eq. 18), or the integral, which Gaussian functions of one width have
+        in closed form: ``kernel="rbf"`` or `pursuit.kernels.Mahalanobis`.
     n_components : int or float, optional
         The number of functions, or a fraction in (0, 1] of them; None: all.
     n_draws : int, default=5
@@ -293,6 +298,7 @@ class ConvexNetworkClassifier(
     penalty: Any = "identity"
     bounds: Any = None
     selection: str | None = None
+    inner_product: str = "samples"
     n_components: Any = None
     n_draws: int = 5
     step: float | str = "newton"
@@ -426,6 +432,12 @@ class ConvexNetworkClassifier(
         if isinstance(self.bounds, str):
             check_choice("bounds", self.bounds, ("dual",))
         check_choice("selection", self.selection, (None, "random", *GREEDY_RULES))
+        check_choice("inner_product", self.inner_product, ("samples", "integral"))
+        if self.inner_product == "integral" and self.selection not in INTEGRAL_RULES:
+            raise ValueError(
+                f"inner_product='integral' belongs to selection {list(INTEGRAL_RULES)}, "
+                f"got selection={self.selection!r}"
+            )
         if self.selection is not None and self.n_components is None:
             raise ValueError(f"selection={self.selection!r} needs n_components: how many functions")
         check_integer("n_draws", self.n_draws)
@@ -496,6 +508,7 @@ class ConvexNetworkClassifier(
             q,
             self.loss_,
             float(self.alpha),
+            integral=self.inner_product == "integral",
         )
         return self._solved(network, self._basis(network, chosen), watcher=watcher)
 
