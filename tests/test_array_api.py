@@ -310,7 +310,9 @@ def test_a_saved_or_pickled_model_is_the_same(anywhere, tmp_path):
     model = pursuit.KernelMatchingPursuitClassifier(8).fit(rows, alike(y, anywhere))
     pursuit.save(model, tmp_path / "model.pursuit")
     expected = to_numpy(model.decision_function(rows))
-    assert_array_equal(pursuit.load(tmp_path / "model.pursuit").decision_function(X), expected)
+    # Products of another library may be summed in another order.
+    loaded = pursuit.load(tmp_path / "model.pursuit")
+    assert_allclose(loaded.decision_function(X), expected, rtol=0, atol=1e-13)
     if hasattr(anywhere, "numpy"):  # those of array-api-strict cannot be pickled
         again = pickle.loads(pickle.dumps(model))
         assert_array_equal(to_numpy(again.decision_function(rows)), expected)

@@ -9,10 +9,20 @@ from problems import pairwise
 from sklearn.base import clone
 from test_properties import ESTIMATORS, fitted
 
-from pursuit import KernelCentroidClassifier, SparseKernelClassifier
+from pursuit import (
+    KernelCentroidClassifier,
+    NadarayaWatsonRegressor,
+    ParzenDensity,
+    SparseKernelClassifier,
+)
 from pursuit.kernels import Polynomial, check_values
 
-WITH_KERNEL = [model for model in ESTIMATORS if "kernel" in signature(type(model)).parameters]
+WINDOWS = (NadarayaWatsonRegressor, ParzenDensity)  # whose `kernel` is the name of a window
+WITH_KERNEL = [
+    model
+    for model in ESTIMATORS
+    if "kernel" in signature(type(model)).parameters and not isinstance(model, WINDOWS)
+]
 WITH_NEIGHBORHOOD = [
     model for model in ESTIMATORS if "neighborhood" in signature(type(model)).parameters
 ]

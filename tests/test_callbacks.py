@@ -107,7 +107,8 @@ def test_the_model_of_each_step_is_that_of_the_staged_predictions(parameters):
     staged = list(plain.staged_decision_function(X))
     assert len(steps.models) == 8 >= len(staged) > 0
     for stage, values in zip(steps.models, staged, strict=False):
-        assert_allclose(stage.decision_function(X), values, rtol=0, atol=1e-12)
+        # Rounding, times the condition of eight kernel functions.
+        assert_allclose(stage.decision_function(X), values, rtol=0, atol=1e-10)
     if "loss" not in parameters:
         short = plain.truncate(3)
         assert_allclose(steps.models[2].predict_proba(X), short.predict_proba(X), atol=1e-6)
@@ -335,8 +336,12 @@ def test_an_interrupt_keeps_the_path_so_far():
 )
 def test_two_interrupts_are_one_too_many_and_one_is_without_the_context(callback, context):
     model = KernelMatchingPursuitClassifier(9).set_callbacks(callback)
-    with pytest.raises(KeyboardInterrupt), context():
-        model.fit(X, y)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs of a shell ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt), context():
+            model.fit(X, y)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not hasattr(model, "dual_coef_")
 
 

@@ -1,8 +1,7 @@
-"""Model files that pursuit wrote at commit 13c152a load, and answer the same bit for bit.
+"""Model files that pursuit wrote at commit 13c152a load, and answer the same.
 
-Outputs are compared exactly where this machine multiplies, exponentiates and solves as the one that
-wrote them did, which a fingerprint of such operations in the file tells. Elsewhere another BLAS
-may round otherwise, and the outputs agree to a few units in the last place of their size.
+Outputs agree to a few units in the last place of their size: another BLAS, or sums in another order
+than at that commit, round otherwise.
 """
 
 import json
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data.models_13c152a.write_models import fingerprint, outputs, trend
+from data.models_13c152a.write_models import outputs, trend
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -29,10 +28,10 @@ def stored():
         return dict(arrays)
 
 
-def assert_same_output(actual, expected, stored):
-    """Equal in dtype, shape and bits, or nearly equal where the machine rounds otherwise."""
+def assert_same_output(actual, expected):
+    """Equal in dtype and shape, and but for rounding: sums may be in another order today."""
     assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
-    if np.array_equal(fingerprint(), stored["fingerprint"]) or expected.dtype.kind not in "f":
+    if expected.dtype.kind not in "f":
         assert_array_equal(actual, expected)
     else:
         precision = 1e4 * np.finfo(expected.dtype).eps
@@ -55,14 +54,14 @@ def test_an_old_model_answers_the_same(name, stored):
     }
     assert answers.keys() >= expected.keys()
     for method, value in expected.items():
-        assert_same_output(answers[method], value, stored)
+        assert_same_output(answers[method], value)
 
 
 def test_an_old_table_model_answers_the_same(stored):
     model = TableModel.load(FOLDER / "table.pursuit")
     features = model.features(read(FOLDER / "table.csv"))
-    assert_same_output(features, stored["table/features"], stored)
-    assert_same_output(model.estimator_.predict(features), stored["table/predict"], stored)
+    assert_same_output(features, stored["table/features"])
+    assert_same_output(model.estimator_.predict(features), stored["table/predict"])
 
 
 def test_every_estimator_of_then_has_a_file_and_is_public_still():

@@ -41,7 +41,7 @@ P = awkward()
 USED = np.flatnonzero(P.weights > 0)
 SINGLE = KernelMatchingPursuitRegressor, KernelMatchingPursuitClassifier
 # Parameters of the search alone.
-SEARCH = ("gammas", "cv", "scoring", "rule", "search_candidates")
+SEARCH = ("gammas", "cv", "scoring", "rule", "search_candidates", "n_jobs")
 CROSS_VALIDATED = KernelMatchingPursuitRegressorCV, KernelMatchingPursuitClassifierCV
 
 

@@ -169,7 +169,7 @@ class HyperplaneKNeighborsRegressor(FollowsX, RegressorMixin, BaseEstimator):
             with computing_beside(X):
                 found: Array = alike(self._values(to_numpy(X)), X)
             return found
-        index, targets = self.reference_, self.targets_
+        index, targets = self.reference_, to_numpy(self.targets_)
         alpha = self.feature_variance_ if isinstance(self.alpha, str) else float(self.alpha)
         k = min(int(self.n_neighbors), len(index))
         dtype = np.result_type(X.dtype, index.rows.dtype)
