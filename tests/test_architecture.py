@@ -4,6 +4,7 @@ import ast
 import io
 import statistics
 import tokenize
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ SILENT = {
 Documented = ast.FunctionDef | ast.ClassDef | ast.Module
 
 
+@cache
 def code_lines(text):
     """Give the numbers of the lines that hold code: no comment, blank line or docstring."""
     lines = set()

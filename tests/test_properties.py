@@ -58,9 +58,9 @@ from pursuit import (
 EXAMPLES = int(os.environ.get("PURSUIT_EXAMPLES", "30"))
 
 ESTIMATORS = [
-    CompressedClassifier(n_components=3),
-    CompressedOutlierDetector(n_components=3),
-    CompressedRegressor(n_components=3),
+    CompressedClassifier(n_components=3, max_iter=10),
+    CompressedOutlierDetector(n_components=3, max_iter=10),
+    CompressedRegressor(n_components=3, max_iter=10),
     ConvexKNeighborsClassifier(3),
     ConvexNetworkClassifier(max_iter=50, tol=1e-3),
     DensityClassifier(),
