@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         ConvexKNeighborsClassifier,
         HyperplaneKNeighborsClassifier,
     )
+    from pursuit.neighbors.image_tangents import ImageTangents
     from pursuit.neighbors.reference_rows import reference_rows
     from pursuit.neighbors.regressors import HyperplaneKNeighborsRegressor
     from pursuit.online.estimators import OnlineKernelClassifier, OnlineKernelRegressor
@@ -90,6 +91,7 @@ __all__ = [
     "GreedyNystroem",
     "HyperplaneKNeighborsClassifier",
     "HyperplaneKNeighborsRegressor",
+    "ImageTangents",
     "KernelCentroidClassifier",
     "KernelMatchingPursuitClassifier",
     "KernelMatchingPursuitClassifierCV",
@@ -183,6 +185,7 @@ _HOMES = {
     "moving_vectors.kernel_metric": ("KernelMetric",),
     "moving_vectors.one_class": ("SparseOneClass",),
     "neighbors.classifiers": ("ConvexKNeighborsClassifier", "HyperplaneKNeighborsClassifier"),
+    "neighbors.image_tangents": ("ImageTangents",),
     "neighbors.reference_rows": ("reference_rows",),
     "neighbors.regressors": ("HyperplaneKNeighborsRegressor",),
     "online.estimators": ("OnlineKernelClassifier", "OnlineKernelRegressor"),

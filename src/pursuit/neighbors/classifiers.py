@@ -33,6 +33,7 @@ from pursuit.expansion.predictor import Classes
 from pursuit.expansion.probabilities import fit_temperature
 from pursuit.geometry.distances import feature_variance
 from pursuit.geometry.nearest import NearestRows, Neighbors, chunks, gather
+from pursuit.geometry.shared_products import SharedProducts
 from pursuit.geometry.unique_rows import row_order
 from pursuit.linalg import blocks
 from pursuit.neighbors.hyperplane import (
@@ -43,6 +44,13 @@ from pursuit.neighbors.hyperplane import (
     hull_distances,
     hyperplane_distances,
     settled,
+)
+from pursuit.neighbors.tangents import (
+    LocalTangents,
+    Tangents,
+    check_tangents,
+    refuse_sparse_rows,
+    tangent_vectors,
 )
 
 __all__ = [
@@ -118,6 +126,14 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, Follow
     def _distances(self, local: Local, k: int, alphas: tuple[float, ...]) -> Array:
         """Squared distances of shape (n_alphas, B)."""
         raise NotImplementedError
+
+    def _products(self, index: NearestRows, found: Array, dtype: Any) -> SharedProducts | None:
+        """Products of neighbours, where sharing them pays."""
+        return index.shared_products(found, np.result_type(dtype, self._product_type))
+
+    def _local(self, tables: Array) -> LocalRows:
+        """Neighbours and queries that have been gathered."""
+        return LocalRows(tables)
 
     @following
     def fit(self, X: Any, y: Any) -> Self:
@@ -253,7 +269,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, Follow
 
         distances[...] = np.nan
         kept = np.flatnonzero(index.keeps_digits(near))
-        shared = index.shared_products(near.found[kept], np.result_type(dtype, self._product_type))
+        shared = self._products(index, near.found[kept], dtype)
         if shared is not None:
             lengths, grams = near.squared_distances[kept], shared.grams
             measure(kept, lambda p: LocalProducts(grams(p), lengths[p], n_features), 8.0 * (k + 1))
@@ -261,7 +277,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, Follow
         rows, found, queries = index.rows, near.found[left], X[left]
         measure(
             left,
-            lambda part: LocalRows(gather(rows, found[part], queries[part], dtype)),
+            lambda part: self._local(gather(rows, found[part], queries[part], dtype)),
             float(dtype.itemsize * n_features),
         )
 
@@ -417,6 +433,11 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
         whole space, at distance 0 of every query: then 0 gives a warning.
     n_components : int, optional
         How many leading principal components of the neighbours span the hyperplane; all if None.
+    tangents : callable, optional
+        Directions that leave the class as it is: maps rows (m, n_features) to an array
+        (m, n_tangents, n_features), as `ImageTangents` does. Those at the centroid of the
+        neighbours span the hyperplane, too, all of them and under the same penalty. Rows must be
+        dense in ``fit``.
 
     Attributes
     ----------
@@ -439,6 +460,7 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
     --------
     ConvexKNeighborsClassifier : The convex hull of the neighbours, without a penalty to choose.
     HyperplaneKNeighborsRegressor : Numbers in place of classes.
+    ImageTangents : Small translations, turns, ... of images as tangents.
     reference_rows : The rows behind the vectors of a trained machine.
 
     Notes
@@ -450,10 +472,17 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
 
     The parameters may be changed by ``set_params`` after ``fit``.
 
+    With `tangents` and K = 1 this is the nearest neighbour rule with the one-sided tangent distance
+    of Simard et al. to the nearest row of each class. The callable is called in every prediction,
+    by several threads at once; a model file takes `ImageTangents`, but no function.
+
     References
     ----------
     P. Vincent and Y. Bengio, "K-local hyperplane and convex distance nearest neighbor algorithms",
     Advances in Neural Information Processing Systems 14, 2002.
+
+    P. Simard, Y. LeCun and J. Denker, "Efficient pattern recognition using a new transformation
+    distance", Advances in Neural Information Processing Systems 5, 1993.
 
     Examples
     --------
@@ -468,12 +497,16 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
     n_neighbors: int = positional(15)
     alpha: float | str = "scale"
     n_components: int | None = None
+    tangents: Tangents | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_hyperplane(self.alpha, self.n_components)
+        check_tangents(self.tangents)
 
     def _keep(self, X: Any, y: Any, classes: Any, *, first: bool) -> Self:
+        if self.tangents is not None:
+            refuse_sparse_rows(X)
         super()._keep(X, y, classes, first=first)
         parts = [part for part in self.reference_ if part is not None]
         squares = [len(part) * feature_variance(part.rows) for part in parts]
@@ -481,15 +514,25 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
         self._warn_of_the_whole_space()
         return self
 
+    def _n_tangents(self) -> int:
+        """How many tangents a row has, from one of the reference rows."""
+        if self.tangents is None:
+            return 0
+        rows = next(part.rows for part in self.reference_ if part is not None)
+        return int(tangent_vectors(self.tangents, rows[:1]).shape[1])
+
     def _warn_of_the_whole_space(self) -> None:
         """Warn where only rounding tells the classes apart."""
-        n_features = self.n_features_in_
+        n_features, n_tangents = self.n_features_in_, self._n_tangents()
         k = min(self.n_neighbors, int(self.class_count_.max()))
-        if self.alpha == 0 and min(k - 1, self.n_components or k) >= n_features:
+        if self.alpha == 0 and min(k - 1, self.n_components or k) + n_tangents >= n_features:
+            beside = f" and {n_tangents} tangents" if n_tangents else ""
+            fewer = n_features - n_tangents
             warn(
-                f"alpha=0 with {k} neighbors in {n_features} dimensions: their hyperplane is the "
-                "whole space, at distance 0 of every row, and decision values are mere rounding; "
-                f"use alpha='scale', a positive alpha, or n_neighbors of at most {n_features}"
+                f"alpha=0 with {k} neighbors{beside} in {n_features} dimensions: their hyperplane "
+                "is the whole space, at distance 0 of every row, and decision values are mere "
+                "rounding; use alpha='scale', a positive alpha"
+                + (f", or n_neighbors of at most {fewer}" if fewer > 0 else " or fewer tangents")
             )
 
     def _penalty(self) -> float:
@@ -499,8 +542,20 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
     def _grid(self) -> Grid:
         return super()._grid()._replace(alphas=(self._penalty(),))
 
+    def _products(self, index: NearestRows, found: Array, dtype: Any) -> SharedProducts | None:
+        if self.tangents is None:
+            return super()._products(index, found, dtype)
+        refuse_sparse_rows(index.rows)
+        return None  # tangents are multiplied with the rows themselves
+
+    def _local(self, tables: Array) -> LocalRows:
+        if self.tangents is None:
+            return super()._local(tables)
+        return LocalTangents(tables, self.tangents, self.n_components)
+
     def _distances(self, local: Local, k: int, alphas: tuple[float, ...]) -> Array:
-        return hyperplane_distances(local, k, alphas, self.n_components)
+        kept = self.n_components if self.tangents is None else None  # `local` keeps so many
+        return hyperplane_distances(local, k, alphas, kept)
 
     @through_host
     def validation_curve(

@@ -144,6 +144,12 @@ class LocalRows:
         rows: Array = self.tables[pairs[:, None], places].astype(np.float64)
         return rows
 
+    def columns(self, k: int, pairs: Array) -> tuple[Array, Array]:
+        """The columns of V, one a row, and r of some pairs, in float64."""
+        rows = self.rows(k, pairs)
+        centroid = rows[:, :-1].mean(axis=1, keepdims=True)
+        return rows[:, :-1] - centroid, (rows[:, -1:] - centroid)[:, 0]
+
     def gram(self, k: int, dtype: Any) -> Array:
         """Their Gram matrix in float64, from products in `dtype`."""
         if dtype not in self._grams:
@@ -233,7 +239,7 @@ def hyperplane_distances(
     distances = _by_products(local, k, alphas, n_components)
     if isinstance(local, LocalRows) and np.isnan(distances).any():
         pairs = np.flatnonzero(np.isnan(distances).any(axis=0))
-        exact = _by_singular_values(local.rows(k, pairs), alphas, n_components)
+        exact = _by_singular_values(*local.columns(k, pairs), alphas, n_components)
         distances[:, pairs] = np.where(np.isnan(distances[:, pairs]), exact, distances[:, pairs])
     return distances
 
@@ -250,7 +256,7 @@ def _by_products(local: Local, k: int, alphas: Sequence[float], n_components: in
         certain = CERTAIN * _precision(dtype) ** 0.2 * np.einsum("bkk->b", centred[:, :-1, :-1])
         for alpha, row in zip(alphas, distances, strict=True):
             unknown = np.isnan(row)
-            if unknown.any() and (alpha > 0 or k <= local.n_features):
+            if unknown.any() and (alpha > 0 or centred.shape[1] <= local.n_features + 1):
                 row[unknown] = by_gram(centred, alpha, certain, n_components)[unknown]
         if not np.isnan(distances).any():
             break
@@ -308,9 +314,11 @@ def _by_eigenvalues(
     return np.where(sure, np.maximum(distances, 0.0), np.nan)
 
 
-def _by_singular_values(rows: Array, alphas: Sequence[float], n_components: int | None) -> Array:
+def _by_singular_values(
+    V: Array, r: Array, alphas: Sequence[float], n_components: int | None
+) -> Array:
     """d^2 = |r - U U'r|^2 + sum_j lambda / (s_j^2 + lambda) (u_j'r)^2, of the kept components."""
-    r, _, s, axes, kept = _components(rows, n_components)
+    _, s, axes, kept = _components(V, n_components)
     coordinates = np.einsum("bjd,bd->bj", axes, r) * kept
     rest = r - np.einsum("bj,bjd->bd", coordinates, axes)
     outside = np.einsum("bd,bd->b", rest, rest)
@@ -319,15 +327,13 @@ def _by_singular_values(rows: Array, alphas: Sequence[float], n_components: int 
     return np.array([outside + share for share in shares])
 
 
-def _components(rows: Array, n_components: int | None) -> tuple[Array, Array, Array, Array, Array]:
-    """r; w_j, s_j and u_j with V = sum_j u_j s_j w_j'; and which of these to keep."""
-    centroid = rows[:, :-1].mean(axis=1, keepdims=True)
-    V, r = rows[:, :-1] - centroid, (rows[:, -1:] - centroid)[:, 0]
+def _components(V: Array, n_components: int | None) -> tuple[Array, Array, Array, Array]:
+    """w_j, s_j and u_j with V = sum_j u_j s_j w_j'; and which of these to keep."""
     w, s, axes = np.linalg.svd(V, full_matrices=False)
     least = max(V.shape[1:]) * _precision(np.float64)
     kept = s > least * s[:, :1]
     kept &= np.arange(s.shape[1]) < (n_components or s.shape[1])
-    return r, w, s, axes, kept
+    return w, s, axes, kept
 
 
 def hyperplane_values(
@@ -365,7 +371,8 @@ def hyperplane_values(
         slopes[sure] = np.einsum("bk,bkt->bt", yZ[:, :, 0], yZ[:, :, 1:])
     left = np.flatnonzero(np.isnan(slopes).any(axis=1))
     if len(left):
-        r, w, s, axes, kept = _components(local.rows(k, left), n_components)
+        V, r = local.columns(k, left)
+        w, s, axes, kept = _components(V, n_components)
         shares = np.where(kept, s, 0.0) / np.where(kept, s**2 + alpha, 1.0)
         coordinates = shares * np.einsum("bjd,bd->bj", axes, r)  # a = sum_j w_j coordinates_j
         slopes[left] = np.einsum("bj,bkj,bkt->bt", coordinates, w, T[left])
