@@ -64,6 +64,7 @@ ESTIMATORS = [
     pursuit.HyperplaneKNeighborsClassifier(4),
     pursuit.HyperplaneKNeighborsRegressor(4),
     pursuit.ConvexKNeighborsClassifier(3),
+    pursuit.NearestFeatureLineClassifier(4),
     pursuit.ParzenDensity(),
     pursuit.ManifoldParzenDensity(3),
     pursuit.ManifoldParzenDensityCV(3, n_components=1),

@@ -24,6 +24,7 @@ from pursuit import (
     ManifoldParzenDensity,
     ManifoldParzenDensityCV,
     NadarayaWatsonRegressor,
+    NearestFeatureLineClassifier,
     ParzenDensity,
     SparseKernelClassifierCV,
     SparseKernelRegressor,
@@ -45,9 +46,18 @@ UNITS = {
     ParzenDensity: {"bandwidth": 1},
 }
 DENSITIES = (LocalGaussianDensity, ManifoldParzenDensity, ManifoldParzenDensityCV, ParzenDensity)
+
+
+def turned(X):
+    """Tangents of a turn around the last axis."""
+    return (X @ [[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])[:, None]
+
+
 VARIANTS = [
     HyperplaneKNeighborsClassifier(3, alpha=0.5),
     HyperplaneKNeighborsClassifier(5, n_components=1),
+    HyperplaneKNeighborsClassifier(4, tangents=turned),
+    NearestFeatureLineClassifier(4),
     HyperplaneKNeighborsRegressor(4, alpha=0.5),
     HyperplaneKNeighborsRegressor(5, alpha=0.0),
     KernelMatchingPursuitClassifierCV(3, cv=2),

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         ConvexKNeighborsClassifier,
         HyperplaneKNeighborsClassifier,
     )
+    from pursuit.neighbors.feature_lines import NearestFeatureLineClassifier
     from pursuit.neighbors.image_tangents import ImageTangents
     from pursuit.neighbors.reference_rows import reference_rows
     from pursuit.neighbors.regressors import HyperplaneKNeighborsRegressor
@@ -105,6 +106,7 @@ __all__ = [
     "ManifoldParzenDensityCV",
     "ModelFileError",
     "NadarayaWatsonRegressor",
+    "NearestFeatureLineClassifier",
     "OnlineKernelClassifier",
     "OnlineKernelRegressor",
     "OrientedGaussians",
@@ -185,6 +187,7 @@ _HOMES = {
     "moving_vectors.kernel_metric": ("KernelMetric",),
     "moving_vectors.one_class": ("SparseOneClass",),
     "neighbors.classifiers": ("ConvexKNeighborsClassifier", "HyperplaneKNeighborsClassifier"),
+    "neighbors.feature_lines": ("NearestFeatureLineClassifier",),
     "neighbors.image_tangents": ("ImageTangents",),
     "neighbors.reference_rows": ("reference_rows",),
     "neighbors.regressors": ("HyperplaneKNeighborsRegressor",),

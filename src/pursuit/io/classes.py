@@ -42,6 +42,7 @@ CLASSES = {
     "HyperplaneKNeighborsClassifier": "pursuit.neighbors.classifiers",
     "HyperplaneKNeighborsRegressor": "pursuit.neighbors.regressors",
     "ConvexKNeighborsClassifier": "pursuit.neighbors.classifiers",
+    "NearestFeatureLineClassifier": "pursuit.neighbors.feature_lines",
     "ImageTangents": "pursuit.neighbors.image_tangents",
     "NearestRows": "pursuit.geometry.nearest",
     "DensityClassifier": "pursuit.density.bayes_classifier",

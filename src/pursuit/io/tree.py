@@ -65,8 +65,15 @@ __all__ = [
 ]
 
 # What scikit-learn keeps on an estimator beside its fit: requests for metadata, callbacks.
-# The sums of a stream are a model of their own: they are stored by themselves.
-_BOOKKEEPING = {"_metadata_request", "statistics_", "_last_search", *CALLBACK_STATE}
+# The sums of a stream are a model of their own: they are stored by themselves. Temperatures that
+# belong to a function are fitted anew.
+_BOOKKEEPING = {
+    "_metadata_request",
+    "statistics_",
+    "_last_search",
+    "_function_temperatures",
+    *CALLBACK_STATE,
+}
 # What staged evaluation and truncation alone need, and the smaller models beside the fitted one.
 _STAGES = {"path_", "frontier_", "_error_quantile_path"}
 _MAX_DEPTH = 40
@@ -186,7 +193,12 @@ class Encoder:
         hint = "Only numbers, strings, arrays, CSR matrices and pursuit's own values can be saved."
         if inspect.isroutine(value) or type(value).__name__ == "FunctionKernel":
             kind = "a Python function"
-        if callable(value):
+        if callable(value) and where.endswith("tangents"):
+            hint = (
+                "A model file holds no code: use ImageTangents, or set_params(tangents=None) before "
+                "saving, and give the function again after loading."
+            )
+        elif callable(value):
             hint = (
                 "A model file holds no code: use a kernel by name or a value of pursuit.kernels, "
                 "or kernel='precomputed' and keep the function beside the file. Only functions in "

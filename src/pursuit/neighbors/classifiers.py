@@ -45,6 +45,7 @@ from pursuit.neighbors.hyperplane import (
     hyperplane_distances,
     settled,
 )
+from pursuit.neighbors.image_tangents import ImageTangents
 from pursuit.neighbors.tangents import (
     LocalTangents,
     Tangents,
@@ -55,7 +56,9 @@ from pursuit.neighbors.tangents import (
 
 __all__ = [
     "ConvexKNeighborsClassifier",
+    "Grid",
     "HyperplaneKNeighborsClassifier",
+    "LocalNeighborsClassifier",
     "NeighborCurve",
 ]
 
@@ -99,11 +102,11 @@ class Grid(NamedTuple):
     alphas: tuple[float, ...]
 
 
-class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, FollowsX, BaseEstimator):
-    """What both classifiers share: reference rows by class, decisions, probabilities, grids."""
+class LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, FollowsX, BaseEstimator):
+    """What these classifiers share: reference rows by class, decisions, probabilities, grids."""
 
     _product_type: Any = np.float32  # or that of the rows, if it is wider
-    n_neighbors: int
+    n_neighbors: Any
     classes_: Array
     class_count_: Array
     reference_: tuple[NearestRows | None, ...]
@@ -131,7 +134,7 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, Follow
         """Products of neighbours, where sharing them pays."""
         return index.shared_products(found, np.result_type(dtype, self._product_type))
 
-    def _local(self, tables: Array) -> LocalRows:
+    def _local(self, tables: Array) -> Any:
         """Neighbours and queries that have been gathered."""
         return LocalRows(tables)
 
@@ -337,9 +340,14 @@ class _LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, Follow
         check_is_fitted(self)
         grid = self._grid()
         key = tuple(self.get_params().values())
-        if key not in self._temperatures:
-            self._temperatures[key] = self._fitted_temperature(grid)
-        return self._temperatures[key]
+        known = self._known_temperatures()
+        if key not in known:
+            known[key] = self._fitted_temperature(grid)
+        return known[key]
+
+    def _known_temperatures(self) -> dict[tuple[Any, ...], float]:
+        """Those fitted before, by the parameters."""
+        return self._temperatures
 
     def _fitted_temperature(self, grid: Grid) -> float:
         """Fit the temperature on rows at equal distances through each class."""
@@ -416,7 +424,7 @@ def _stacked(first: Any, second: Any) -> Any:
 
 
 @constructor
-class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
+class HyperplaneKNeighborsClassifier(LocalNeighborsClassifier):
     """Classes by the distance to the hyperplane through the nearest rows of each.
 
     K-local hyperplane distance nearest neighbours (HKNN). Nothing is trained; the rows are kept.
@@ -508,6 +516,7 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
         if self.tangents is not None:
             refuse_sparse_rows(X)
         super()._keep(X, y, classes, first=first)
+        self._function_temperatures: dict[tuple[Any, ...], float] = {}
         parts = [part for part in self.reference_ if part is not None]
         squares = [len(part) * feature_variance(part.rows) for part in parts]
         self.feature_variance_ = sum(squares) / int(self.class_count_.sum())
@@ -534,6 +543,13 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
                 "rounding; use alpha='scale', a positive alpha"
                 + (f", or n_neighbors of at most {fewer}" if fewer > 0 else " or fewer tangents")
             )
+
+    def _known_temperatures(self) -> dict[tuple[Any, ...], float]:
+        """Model files leave out those that belong to a function."""
+        if isinstance(self.tangents, ImageTangents | None):
+            return super()._known_temperatures()
+        known: dict[tuple[Any, ...], float] = vars(self).setdefault("_function_temperatures", {})
+        return known
 
     def _penalty(self) -> float:
         """The number that alpha stands for."""
@@ -605,7 +621,7 @@ class HyperplaneKNeighborsClassifier(_LocalNeighborsClassifier):
 
 
 @constructor
-class ConvexKNeighborsClassifier(_LocalNeighborsClassifier):
+class ConvexKNeighborsClassifier(LocalNeighborsClassifier):
     """Classes by the distance to the convex hull of the nearest rows of each.
 
     K-local convex distance nearest neighbours (CKNN). Nothing is trained; the rows are kept.

@@ -74,7 +74,7 @@ class ImageTangents:
     transformations : tuple of str, optional
         Of ``"x_translation"``, ``"y_translation"``, ``"rotation"``, ``"scaling"``,
         ``"parallel_hyperbolic"``, ``"diagonal_hyperbolic"`` and ``"thickness"``; all if not given.
-    smoothing : float, default=0.9
+    smoothing : float, default=0.75
         Width in pixels of the Gaussian by whose derivatives images are differentiated.
 
     Raises
@@ -109,7 +109,7 @@ class ImageTangents:
 
     shape: tuple[int, int]
     transformations: tuple[str, ...] = TRANSFORMATIONS
-    smoothing: float = 0.9
+    smoothing: float = 0.75
 
     def __post_init__(self) -> None:
         """Check the values; sequences become tuples."""
