@@ -4,6 +4,8 @@ Slow and independent of the library: one query and one class at a time, `numpy.l
 general solver for the two problems.
 """
 
+from itertools import combinations
+
 import numpy as np
 from scipy.optimize import minimize, nnls
 
@@ -24,6 +26,29 @@ def hyperplane_distance(N, x, alpha=0.0, n_components=None):
     system = np.vstack([V, np.sqrt(alpha) * np.eye(k)])
     a = np.linalg.lstsq(system, np.append(r, np.zeros(k)), rcond=None)[0]
     return np.sum((r - V @ a) ** 2) + alpha * np.sum(a**2)
+
+
+def tangent_distance(N, x, tangents, alpha=0.0, n_components=None):
+    """d^2 of eq. 11.5 with the tangents at the centroid as further columns of V."""
+    centroid = N.mean(axis=0)
+    V, r = (N - centroid).T, x - centroid
+    if n_components is not None:
+        U, s, _ = np.linalg.svd(V, full_matrices=False)
+        V = U[:, :n_components] * s[:n_components]
+    W = np.column_stack([V, tangents(centroid[None])[0].T])
+    q = W.shape[1]
+    system = np.vstack([W, np.sqrt(alpha) * np.eye(q)])
+    a = np.linalg.lstsq(system, np.append(r, np.zeros(q)), rcond=None)[0]
+    return np.sum((r - W @ a) ** 2) + alpha * np.sum(a**2)
+
+
+def line_distance(N, x):
+    """d^2 to the nearest of the lines through two rows of N, one line at a time."""
+    best = np.min(np.sum((N - x) ** 2, axis=1))
+    for a, b in combinations(N, 2):
+        t = np.linalg.lstsq((b - a)[:, None], x - a, rcond=None)[0]
+        best = min(best, np.sum((x - a - t * (b - a)) ** 2))
+    return best
 
 
 def hull_distance(N, x):

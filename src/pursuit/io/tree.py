@@ -195,8 +195,8 @@ class Encoder:
             kind = "a Python function"
         if callable(value) and where.endswith("tangents"):
             hint = (
-                "A model file holds no code: use ImageTangents, or set_params(tangents=None) before "
-                "saving, and give the function again after loading."
+                "A model file holds no code: use ImageTangents, or set_params(tangents=None) "
+                "before saving, and give the function again after loading."
             )
         elif callable(value):
             hint = (

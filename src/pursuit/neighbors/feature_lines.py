@@ -124,11 +124,11 @@ def _measure_close(
     pair, a, b = np.nonzero(lengths <= close)
     size = max(1, int(CHUNK_BYTES / (8 * W.shape[2])))
     for first in range(0, len(pair), size):
-        i, j, l = (each[first : first + size] for each in (pair, a, b))
-        from_a = W[i, start + l] - W[i, start + j]
+        i, j, m = (each[first : first + size] for each in (pair, a, b))
+        from_a = W[i, start + m] - W[i, start + j]
         length = np.einsum("pd,pd->p", from_a, from_a)
-        lengths[i, j, l] = np.where(length > 0.0, length, np.inf)
-        slopes[i, j, l] = np.einsum("pd,pd->p", q[i] - W[i, start + j], from_a)
+        lengths[i, j, m] = np.where(length > 0.0, length, np.inf)
+        slopes[i, j, m] = np.einsum("pd,pd->p", q[i] - W[i, start + j], from_a)
 
 
 def _exact(W: Array, q: Array, pairs: Array) -> Array:
