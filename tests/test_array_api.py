@@ -62,6 +62,7 @@ ESTIMATORS = [
     pursuit.GreedyNystroem(n_components=5, selection="supervised"),
     pursuit.KernelPCANovelty(4),
     pursuit.HyperplaneKNeighborsClassifier(4),
+    pursuit.HyperplaneKNeighborsClassifier(4, tangents=lambda X: np.sin(X)[:, None]),
     pursuit.HyperplaneKNeighborsRegressor(4),
     pursuit.ConvexKNeighborsClassifier(3),
     pursuit.NearestFeatureLineClassifier(4),

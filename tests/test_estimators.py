@@ -38,6 +38,12 @@ from pursuit import (
 )
 from pursuit.kernels import RBF, Linear
 
+
+def outwards(X):
+    """A tangent of each row: away from the origin."""
+    return X[:, None]
+
+
 # The defaults of each class, and the variants that take another road through its code.
 ESTIMATORS = [
     KernelMatchingPursuitClassifier(),
@@ -78,6 +84,7 @@ ESTIMATORS = [
     CompressedRegressor(KernelRidge(kernel="rbf"), 5, refit="move", max_iter=5),
     HyperplaneKNeighborsClassifier(),
     HyperplaneKNeighborsClassifier(6, alpha=0.1, n_components=1),
+    HyperplaneKNeighborsClassifier(4, tangents=outwards),
     HyperplaneKNeighborsRegressor(),
     HyperplaneKNeighborsRegressor(4, alpha=0.0, n_components=2),
     ConvexKNeighborsClassifier(),

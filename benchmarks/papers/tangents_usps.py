@@ -25,10 +25,10 @@ from benchmarks.usps import FORMS, load
 from pursuit import HyperplaneKNeighborsClassifier, ImageTangents, NearestFeatureLineClassifier
 
 TANGENTS = ImageTangents((16, 16))
-SIZES, ALPHAS = [4, 6, 8, 10, 12, 15, 20], [0.0, 0.3, 1.0, 3.0, 10.0, 30.0]
+SIZES, ALPHAS = [4, 6, 8, 10, 12, 15, 20, 25, 30], [0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
 METHODS = {
     "KNN": (KNeighborsClassifier(algorithm="brute"), [1, 3, 5], None),
-    "NFL": (NearestFeatureLineClassifier(), [2, 3, 5, 8, 12], None),
+    "NFL": (NearestFeatureLineClassifier(), [2, 3, 5, 8, 12, 20], None),
     "tangent distance": (HyperplaneKNeighborsClassifier(tangents=TANGENTS), [1], ALPHAS),
     "HKNN": (HyperplaneKNeighborsClassifier(), SIZES, ALPHAS),
     "HKNN with tangents": (HyperplaneKNeighborsClassifier(tangents=TANGENTS), SIZES, ALPHAS),

@@ -507,6 +507,12 @@ class HyperplaneKNeighborsClassifier(LocalNeighborsClassifier):
     n_components: int | None = None
     tangents: Tangents | None = None
 
+    def __sklearn_tags__(self) -> Any:
+        """Sparse reference rows are accepted without tangents."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.tangents is None
+        return tags
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_hyperplane(self.alpha, self.n_components)
@@ -548,8 +554,9 @@ class HyperplaneKNeighborsClassifier(LocalNeighborsClassifier):
         """Model files leave out those that belong to a function."""
         if isinstance(self.tangents, ImageTangents | None):
             return super()._known_temperatures()
-        known: dict[tuple[Any, ...], float] = vars(self).setdefault("_function_temperatures", {})
-        return known
+        if not hasattr(self, "_function_temperatures"):
+            self._function_temperatures = {}
+        return self._function_temperatures
 
     def _penalty(self) -> float:
         """The number that alpha stands for."""
@@ -564,7 +571,7 @@ class HyperplaneKNeighborsClassifier(LocalNeighborsClassifier):
         refuse_sparse_rows(index.rows)
         return None  # tangents are multiplied with the rows themselves
 
-    def _local(self, tables: Array) -> LocalRows:
+    def _local(self, tables: Array) -> Any:
         if self.tangents is None:
             return super()._local(tables)
         return LocalTangents(tables, self.tangents, self.n_components)

@@ -44,6 +44,7 @@ from typing import Any
 
 import numpy as np
 
+from pursuit._arrays import to_numpy
 from pursuit._typing import Array
 from pursuit._validation import check_integer
 from pursuit.base.parameters import constructor, positional
@@ -74,7 +75,8 @@ class LocalLines:
 
     def radius(self, k: int) -> Array:
         """Squared distances to the nearest row, by which queries on several lines are settled."""
-        return np.einsum("bd,bd->b", self.q, self.q)
+        squares: Array = np.einsum("bd,bd->b", self.q, self.q)
+        return squares
 
 
 def line_distances(local: LocalLines, k: int) -> Array:
@@ -210,7 +212,7 @@ class NearestFeatureLineClassifier(LocalNeighborsClassifier):
 
     def _grid(self) -> Grid:
         self._check_parameters()
-        every = int(max(1, self.class_count_.max()))
+        every = int(max(1, to_numpy(self.class_count_).max()))
         return Grid((every if self.n_neighbors is None else int(self.n_neighbors),), (0.0,))
 
     def _products(self, index: NearestRows, found: Array, dtype: Any) -> None:

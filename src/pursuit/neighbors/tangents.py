@@ -73,7 +73,7 @@ def check_tangents(tangents: Any) -> None:
 def refuse_sparse_rows(rows: Any) -> None:
     """Raise where tangents are asked for at CSR reference rows."""
     if sparse.issparse(rows):
-        raise ValueError("tangents need dense reference rows; X is CSR: use X.toarray()")
+        raise ValueError("tangents need dense reference rows; X is sparse: use X.toarray()")
 
 
 def tangent_vectors(tangents: Tangents, rows: Array) -> Array:
