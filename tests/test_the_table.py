@@ -1,5 +1,7 @@
 """The table of published figures: written from its file alone, and what else cites it agrees."""
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks import papers, published
@@ -7,6 +9,30 @@ from benchmarks.command import names_of
 from benchmarks.report import Report
 
 NAMES = names_of(papers)
+README = Path(__file__).parent.parent / "README.md"
+# What README says in figures of the table: the program, the words, and the rows they come from.
+README_FIGURES = [
+    (
+        "slmc_figure1",
+        "smoothed, 3 against 8 | SVM: {:.2f} % error, {:.0f} vectors | "
+        "sparse large margin: {:.2f} % with 12 vectors that moved",
+        [
+            "smoothed digits: error of the SVM, %",
+            "smoothed digits: vectors of the SVM",
+            "smoothed digits: error of SLMC with 12 vectors, %",
+        ],
+    ),
+    (
+        "slmc_figure1",
+        "raw, 3 against 8 | SVM: {:.2f} % error, {:.0f} vectors | "
+        "sparse large margin: {:.2f} % with 12 vectors that moved",
+        [
+            "raw digits: error of the SVM, %",
+            "raw digits: vectors of the SVM",
+            "raw digits: error of SLMC with 12 vectors, %",
+        ],
+    ),
+]
 
 
 @pytest.fixture
@@ -58,3 +84,12 @@ def test_the_page_puts_misses_first_and_names_what_has_no_rows(report):
     assert text.index("## Misses") < text.index("## Table 9 of a paper: errors")
     assert "- `python -m benchmarks.papers waiting`" in text
     assert "| rows | 7 | 3 |  | at least 4 | MISS |" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "whats"), README_FIGURES, ids=lambda value: str(value)[:40]
+)
+def test_what_readme_says_is_in_the_table(name, words, whats):
+    rows = {row["what"]: row["ours"] for row in published.read() if row["benchmark"] == name}
+    text = words.format(*(float(rows[what]) for what in whats))
+    assert text in README.read_text("utf-8")
