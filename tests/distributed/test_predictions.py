@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from pursuit import (
     DensityClassifier,
     HyperplaneKNeighborsClassifier,
+    HyperplaneKNeighborsRegressor,
     KernelMatchingPursuitClassifier,
     KernelMatchingPursuitRegressor,
     ManifoldParzenDensity,
@@ -34,7 +35,9 @@ CASES = [
     (KernelMatchingPursuitRegressor(5), ("predict",)),
     (RelevanceVectorRegressor(5), ("predict",)),
     (HyperplaneKNeighborsClassifier(4), ("predict", "decision_function", "predict_proba")),
+    (HyperplaneKNeighborsRegressor(4), ("predict",)),
     (ParzenDensity(0.5), ("score_samples",)),
+    (ParzenDensity(1.5, kernel="triweight"), ("score_samples",)),
     (ManifoldParzenDensity(5), ("score_samples",)),
     (DensityClassifier(ParzenDensity(0.5)), ("predict", "predict_joint_log_proba")),
     (SparseKernelPCA(4), ("transform", "residual")),
