@@ -1,5 +1,7 @@
 """scikit-learn's own checks, for every estimator and every path through it."""
 
+from dataclasses import dataclass
+
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
@@ -39,9 +41,12 @@ from pursuit import (
 from pursuit.kernels import RBF, Linear
 
 
-def outwards(X):
-    """A tangent of each row: away from the origin."""
-    return X[:, None]
+@dataclass(frozen=True)
+class Outwards:
+    """A tangent of each row: away from the origin. Its name is the same in every process."""
+
+    def __call__(self, X):
+        return X[:, None]
 
 
 # The defaults of each class, and the variants that take another road through its code.
@@ -84,7 +89,7 @@ ESTIMATORS = [
     CompressedRegressor(KernelRidge(kernel="rbf"), 5, refit="move", max_iter=5),
     HyperplaneKNeighborsClassifier(),
     HyperplaneKNeighborsClassifier(6, alpha=0.1, n_components=1),
-    HyperplaneKNeighborsClassifier(4, tangents=outwards),
+    HyperplaneKNeighborsClassifier(4, tangents=Outwards()),
     HyperplaneKNeighborsRegressor(),
     HyperplaneKNeighborsRegressor(4, alpha=0.0, n_components=2),
     ConvexKNeighborsClassifier(),
