@@ -5,6 +5,7 @@ that leaves the range of floating point numbers.
 """
 
 import warnings
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -48,15 +49,18 @@ UNITS = {
 DENSITIES = (LocalGaussianDensity, ManifoldParzenDensity, ManifoldParzenDensityCV, ParzenDensity)
 
 
-def turned(X):
+@dataclass(frozen=True)
+class Turned:
     """Tangents of a turn around the last axis."""
-    return (X @ [[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])[:, None]
+
+    def __call__(self, X):
+        return (X @ [[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])[:, None]
 
 
 VARIANTS = [
     HyperplaneKNeighborsClassifier(3, alpha=0.5),
     HyperplaneKNeighborsClassifier(5, n_components=1),
-    HyperplaneKNeighborsClassifier(4, tangents=turned),
+    HyperplaneKNeighborsClassifier(4, tangents=Turned()),
     NearestFeatureLineClassifier(4),
     HyperplaneKNeighborsRegressor(4, alpha=0.5),
     HyperplaneKNeighborsRegressor(5, alpha=0.0),
