@@ -289,3 +289,58 @@ def test_growing_parts_of_the_rows(rng, monkeypatch):
     model = SparseKernelClassifier(6, **options).fit(rows, y)
     assert model.score(rows, y) > 0.95
     assert descent.parts(300, 6) == [50]
+
+
+@pytest.fixture
+def wide(rng):
+    """Fewer rows than features, of which some are constant."""
+    sources = rng.normal(size=(60, 5))
+    rows = sources @ rng.normal(size=(5, 400)) + 0.1 * rng.normal(size=(60, 400)) + 2.0
+    rows[:, 7] = 3.0
+    return rows, np.sin(sources[:, 0]) + 0.5 * sources[:, 1]
+
+
+@pytest.mark.parametrize("options", [{}, {"learn_gamma": True}, {"early_stopping": True}])
+def test_fewer_rows_than_features_move_in_their_span(wide, options, monkeypatch):
+    """The energy is that of all features, and as low as a descent in all of them comes."""
+    monkeypatch.setattr(descent, "SPAN_WORK", 0.0)
+    rows, y = wide
+    axes = []
+    found = descent.span_axes
+
+    def noted(*args):
+        axes.append(found(*args))
+        return axes[-1]
+
+    monkeypatch.setattr(descent, "span_axes", noted)
+    options = {"max_iter": 100, "random_state": 0, "tol": 1e-9, **options}
+    model = SparseKernelRegressor(6, **options).fit(rows, y)
+    assert axes[0] is not None and axes[0].shape[1] <= 60
+    away = model.support_vectors_ - rows.mean(axis=0)
+    inside = np.linalg.qr((rows - rows.mean(axis=0)).T)[0]
+    assert_allclose(away, away @ inside @ inside.T, atol=1e-9 * np.abs(away).max())
+    assert_allclose(model.support_vectors_[:, 7], 3.0)
+    monkeypatch.setattr(descent, "span_axes", lambda *args: None)
+    everywhere = SparseKernelRegressor(6, **options).fit(rows, y)
+    if not model.early_stopping:
+        assert_allclose(model.energy_, everywhere.energy_, rtol=0.02)
+        model.set_params(warm_start=True, max_iter=0)
+        before, vectors = model.energy_, model.support_vectors_.copy()
+        assert_allclose(model.fit(rows, y).energy_, before, rtol=1e-8)
+        assert_allclose(model.support_vectors_, vectors, rtol=1e-9)
+    assert abs(model.score(rows, y) - everywhere.score(rows, y)) < 0.02
+
+
+def test_vectors_outside_of_the_span_of_the_rows_stay_there(wide, rng, monkeypatch):
+    """A start of the user's need not be among the rows: then all features are looked at."""
+    monkeypatch.setattr(descent, "SPAN_WORK", 0.0)
+    rows, y = wide
+    start = rows[:4] + rng.normal(size=(4, 400))
+    start[:, 7] = 3.0  # what is constant stays so
+    model = SparseKernelRegressor(4, init=start, max_iter=0).fit(rows, y)
+    assert_allclose(model.support_vectors_, start)
+    moved = SparseKernelRegressor(4, init=start, max_iter=5).fit(rows, y)
+    assert moved.energy_ < model.energy_
+    inside = np.linalg.qr((rows - rows.mean(axis=0)).T)[0]
+    away = moved.support_vectors_ - rows.mean(axis=0)
+    assert np.linalg.norm(away - away @ inside @ inside.T) > 1.0

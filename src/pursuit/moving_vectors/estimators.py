@@ -431,16 +431,20 @@ class MovingVectors(CallbackSupport, KernelParameters, RefitsCoefficients):
         self.energy_path_ = descent.values
         self.n_iter_ = len(descent.values) - 1
         self.stop_reason_ = descent.reason
-        scale = getattr(self.expansion_.atoms, "scale", None)
-        d = problem.table.X.shape[1]
-        metric = np.eye(d) if scale is None else np.diag(scale) if scale.ndim == 1 else scale
-        self.metric_ = None if self.metric is None else metric
+        self.metric_ = None if self.metric is None else self._map(problem.table.X.shape[1])
         self.precision_ = self.precision or "float64"
         self.nbytes_ = bytes_of(self.expansion_, self.precision_)
         few = blocks.evenly_spaced(problem.table.shape[0], RELEVANCE_ROWS)
         weights = problem.weights[few]
         rows = problem.table.X[few]
         self.feature_relevances_ = relevances(self.expansion_, rows, weights / weights.sum())
+
+    def _map(self, n_features: int) -> Array:
+        """The learned map, as a matrix."""
+        scale: Array | None = getattr(self.expansion_.atoms, "scale", None)
+        if scale is None:
+            return np.eye(n_features)
+        return np.diag(scale) if scale.ndim == 1 else scale
 
     def _nearest_rows(self, X: Any) -> Array:
         """The row nearest to each vector, in the coordinates of the vectors."""

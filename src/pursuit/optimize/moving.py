@@ -5,6 +5,10 @@ first, on a larger one next and on all of them last: the vectors reach the same 
 fraction of the cost. The coefficients are always those of the rows at hand, so nothing of a part
 is left in the result but where the vectors are.
 
+Fewer rows than features. Under a Gaussian the slope of a vector is a combination of the differences
+x_i - z to the rows, so that vectors that begin in the span of the rows stay there. With orthonormal
+axes Q of that span (d x n), |x - z| = |Q'x - Q'z|: the descent in n coordinates is that in d.
+
 A vector that no row sees has no slope. After each part such vectors start again, at the rows whose
 outputs the loss pulls at most.
 """
@@ -55,6 +59,10 @@ PART_ITERATIONS = 30
 REDUCED_SHARE, REDUCED_VARIANCE, AXES_ROWS, REDUCED_WORK = 0.9, 0.93, 3000, 1e8
 # Fewer rows where these have more numbers in all, but never fewer than the first number.
 LEAST_ROWS, AXES_ENTRIES = 100, 10_000_000
+# Rows are taken by their coordinates in their own span where they are at least so many times fewer
+# than the features, and so much work (n N d) is at stake. Vectors are in the span that leave it by
+# so many units of rounding.
+SPAN_PAYS, SPAN_WORK, IN_SPAN = 2, 1e6, 1e3
 # A vector is dead if it moves the outputs by less than this share of what vectors do on average.
 DEAD = 1e-6
 # Problems of less work than this, n N d, are solved in float64.
@@ -99,15 +107,13 @@ class Plan(NamedTuple):
 
     def through(self, axes: Array) -> Plan:
         """The plan in coordinates of which these are the axes, for rows without a map."""
-        report = self.report
-        if report is None:
-            return self
 
-        def whole(step: Step) -> str | None:
-            place = step.place
-            return report(step._replace(place=place._replace(Z=place.Z @ axes.T)))
+        def lifted(told: Watch[Step] | None) -> Watch[Step] | None:
+            if told is None:
+                return None
+            return lambda step: told(_lifted(step, axes))
 
-        return self._replace(report=whole)
+        return self._replace(watch=lifted(self.watch), report=lifted(self.report))
 
 
 def shift_invariant(kernel: Kernel) -> bool:
@@ -205,6 +211,17 @@ def move(problem: Problem, place: Place, plan: Plan) -> Descent:
     """
     unit = unit_of(problem, place)
     place = place._replace(Z=parted(place.Z, APART * unit, plan.rng))
+    axes = span_axes(problem, place) if plan.max_iter else None
+    if axes is None:
+        return _moved(problem, place, unit, plan)
+    within = problem._replace(table=problem.table.mapped(axes))
+    place = place._replace(Z=place.Z @ axes)
+    found = _moved(within, place, spread(within.table, problem.weights), plan.through(axes))
+    return found._replace(best=_lifted(found.best, axes))
+
+
+def _moved(problem: Problem, place: Place, unit: float, plan: Plan) -> Descent:
+    """The descent, most of it on the leading axes where these are few."""
     axes = leading_axes(problem, place) if plan.watch is None and plan.max_iter else None
     if axes is None:
         return _whole(problem, place, unit, plan)
@@ -218,6 +235,24 @@ def move(problem: Problem, place: Place, plan: Plan) -> Descent:
     last = _descend(problem, place, unit, plan._replace(max_iter=n_left))
     reason = low.reason if low.stopped else last.reason
     return last._replace(n_before=low.n_before + len(low.values) - 1, reason=reason)
+
+
+def _lifted(step: Step, axes: Array) -> Step:
+    """A step in the coordinates that these axes have."""
+    place = step.place._replace(Z=step.place.Z @ axes.T)
+    return step._replace(place=place, Z=step.Z @ axes.T)
+
+
+def span_axes(problem: Problem, place: Place) -> Array | None:
+    """Orthonormal axes of the span of rows and vectors, if that has few dimensions."""
+    (n, d), N, table = problem.table.shape, len(place.Z), problem.table
+    fits = is_gaussian(place.kernel) and place.A is None and not _is_hinge(problem)
+    if not fits or SPAN_PAYS * n > d or n * N * d < SPAN_WORK or sparse.issparse(table.X):
+        return None
+    axes: Array = np.linalg.qr(table.block(slice(None)).astype(np.float64).T)[0]
+    outside = np.linalg.norm(place.Z - (place.Z @ axes) @ axes.T)
+    rounding = IN_SPAN * float(np.finfo(table.dtype).eps)
+    return axes if outside <= rounding * np.linalg.norm(place.Z) else None
 
 
 def leading_axes(problem: Problem, place: Place) -> Array | None:
