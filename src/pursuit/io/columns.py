@@ -31,6 +31,9 @@ __all__ = ["BOOLEANS", "Column", "ambiguity", "infer_column", "number_column", "
 #: faults in it, not a column of text.
 FAULT_SHARE = 0.1
 
+#: So many cells are looked at before all of a column.
+FIRST_CELLS = 8
+
 #: What a column of truth values is written as, compared without case.
 BOOLEANS = {"false": 0.0, "true": 1.0}
 
@@ -150,6 +153,9 @@ def _plain(value: Any) -> str:
 
 
 def _are_booleans(cells: pl.Series) -> bool:
+    first = cells.head(FIRST_CELLS).to_list()
+    if any(cell is not None and cell.lower() not in BOOLEANS for cell in first):
+        return False  # most columns: at a tenth of the time
     return bool(cells.drop_nulls().str.to_lowercase().is_in(list(BOOLEANS)).all())
 
 

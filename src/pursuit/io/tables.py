@@ -73,9 +73,10 @@ class Table:
 
     def column(self, name: str) -> pl.Series:
         """Return the raw cells of a column, missing ones as null."""
-        if name not in self.frame.columns:
+        cells: pl.Series | None = self.frame.get_column(name, default=None)
+        if cells is None:  # the list of all names takes long where there are thousands
             raise DataError(f"{self.path}: no column {name!r}{_near(name, self.frame.columns)}")
-        return self.frame[name]
+        return cells
 
     def rows(self, keep: NDArray[np.bool_]) -> Table:
         """Return the table of the rows to keep."""
