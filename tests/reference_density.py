@@ -22,22 +22,30 @@ def neighbors(X, i, k):
     return [j for j in order if distances[j] > 0][:k]
 
 
-def local_covariance(X, weights, i, k, d, noise, kernel=None):
-    """Eq. 13.3, its d leading eigenpairs, and sigma^2 in every direction."""
+def local_covariance(X, weights, i, k, d, noise, kernel=None, tangents=None, tangent_variance=0.0):
+    """Eq. 13.3, its d leading eigenpairs, and sigma^2 in every direction.
+
+    With tangents (section 13.5) tau^2 sum_j t_j t_j' is added to eq. 13.3.
+    """
     near = neighbors(X, i, k)
     n = X.shape[1]
     w = np.array([weights[j] * (1.0 if kernel is None else kernel(X[j], X[i])) for j in near])
-    if not len(near) or not d or not w.sum() > 0:
-        return noise * np.eye(n)
-    C = sum(w_j * np.outer(X[j] - X[i], X[j] - X[i]) for w_j, j in zip(w, near, strict=True))
-    values, vectors = np.linalg.eigh(C / w.sum())
+    C = np.zeros((n, n))
+    if w.sum() > 0:
+        for w_j, j in zip(w, near, strict=True):
+            C += w_j / w.sum() * np.outer(X[j] - X[i], X[j] - X[i])
+    for t in [] if tangents is None else tangents(X[i : i + 1])[0]:
+        C += tangent_variance * np.outer(t, t)
+    values, vectors = np.linalg.eigh(C)
     leading = vectors[:, ::-1][:, :d]
     return leading @ np.diag(values[::-1][:d]) @ leading.T + noise * np.eye(n)
 
 
-def manifold_parzen(X, weights, k, d, noise, queries, kernel=None):
-    """Logarithm of eq. 13.1 at the queries."""
-    covariances = [local_covariance(X, weights, i, k, d, noise, kernel) for i in range(len(X))]
+def manifold_parzen(X, weights, k, d, noise, queries, kernel=None, **known):
+    """Logarithm of eq. 13.1 at the queries; `known` are tangents and their variance."""
+    covariances = [
+        local_covariance(X, weights, i, k, d, noise, kernel, **known) for i in range(len(X))
+    ]
     share = np.log(weights / weights.sum())
     return np.array(
         [

@@ -68,6 +68,7 @@ ESTIMATORS = [
     pursuit.NearestFeatureLineClassifier(4),
     pursuit.ParzenDensity(),
     pursuit.ManifoldParzenDensity(3),
+    pursuit.ManifoldParzenDensity(3, tangents=lambda X: np.sin(X)[:, None]),
     pursuit.ManifoldParzenDensityCV(3, n_components=1),
 ]
 # Their fits are those of NumPy, and take longer.

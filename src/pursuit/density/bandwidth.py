@@ -41,6 +41,7 @@ from pursuit._typing import Array
 from pursuit.density.gaussian_mixture import CovarianceModel, Gaussians, log_densities, log_volumes
 from pursuit.geometry.distances import feature_variance
 from pursuit.geometry.local_covariance import nearest_indices, scales
+from pursuit.geometry.tangents import KnownDirections
 from pursuit.geometry.unique_rows import DistinctRows
 from pursuit.linalg import blocks
 
@@ -74,11 +75,14 @@ class LeaveOneOutNeighbors(NamedTuple):
         Their weights in eq. 13.3.
     k : int
         How many of them the axes come from.
+    known : KnownDirections, optional
+        Directions that the axes come from, too.
     """
 
     neighbors: Array
     weights: Array
     k: int
+    known: KnownDirections | None = None
 
 
 def left_out_densities(
@@ -131,17 +135,22 @@ def _refitted_terms(
 ) -> Array:
     """Log w_i N(x_r; x_i, C_i^(r)) for each neighbour r of i, (n_models, n_centres, k)."""
     X, k, n_near = gaussians.centres, around.k, around.neighbors.shape[1]
-    d = min(max(model.n_components for model in models), n_near - 1, X.shape[1])
-    others = np.array([[j for j in range(n_near) if j != r] for r in range(k)], dtype=int)
+    n_rows = n_near + (0 if around.known is None else around.known.n_tangents)
+    d = min(max(model.n_components for model in models), n_rows - 1, X.shape[1])
+    others = np.array([[j for j in range(n_rows) if j != r] for r in range(k)], dtype=int)
     terms = np.empty((len(models), len(X), k))
-    size = max(1, BATCH_BYTES // (8 * n_near * (X.shape[1] + 4 * k * n_near)))
+    size = max(1, BATCH_BYTES // (8 * n_rows * (X.shape[1] + 4 * k * n_rows)))
 
     def fill(start: int) -> None:
         rows = slice(start, start + size)
         own = X[rows].astype(np.float64)
         differences = X[around.neighbors[rows]] - own[:, None]
+        scale = scales(around.weights[rows][:, others[:, : n_near - 1]])
+        if around.known is not None:  # they stay, whatever is left out
+            differences = np.concatenate([differences, around.known(rows)], axis=1)
+            scale = np.pad(scale, ((0, 0), (0, 0), (0, n_rows - n_near)), constant_values=1.0)
         gram = differences @ differences.transpose(0, 2, 1)
-        variances, projections = _refit(gram, scales(around.weights[rows][:, others]), others, d)
+        variances, projections = _refit(gram, scale, others, d)
         distances = np.diagonal(gram, axis1=1, axis2=2)[:, :k]
         weights = np.log(gaussians.weights[rows, None])
         for s, (noise, n_components) in enumerate(models):

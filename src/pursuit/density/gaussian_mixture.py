@@ -67,6 +67,7 @@ from pursuit.geometry.distances import common_shift, from_products
 from pursuit.geometry.kd_tree import bounding_boxes, box_distances, kd_tree_leaves
 from pursuit.geometry.local_covariance import leading_axes, leading_mixtures
 from pursuit.geometry.shared_products import SharedProducts
+from pursuit.geometry.tangents import KnownDirections
 from pursuit.linalg import blocks
 
 __all__ = [
@@ -222,6 +223,7 @@ def oriented(
     n_components: int,
     noise_variance: float,
     products: SharedProducts | None = None,
+    known: KnownDirections | None = None,
 ) -> Gaussians:
     """Gaussians along the local axes of the centres (eq. 13.3).
 
@@ -239,20 +241,22 @@ def oriented(
         The smallest sigma^2 that is asked for.
     products : SharedProducts, optional
         Those of all centres less the shift of the mixture, if they have been made.
+    known : KnownDirections, optional
+        Of the centres, beside those of the neighbours; their axes are kept in the form "axes".
     """
     centres, n_features = spherical.centres, spherical.centres.shape[1]
     k = neighbors.shape[1]
-    d = min(n_components, k, n_features)
+    d = min(n_components, k + (0 if known is None else known.n_tangents), n_features)
     if d == 0:
         return spherical
     shifted = _shifted(spherical, centres)
     largest = float(row_norms(shifted, squared=True).max())
-    if k < n_features and _loss(largest, noise_variance) <= MOST_LOST:
+    if known is None and k < n_features and _loss(largest, noise_variance) <= MOST_LOST:
         mixtures = leading_mixtures(shifted, neighbors, weights, d, products)
         return _with_axes(
             spherical, mixtures.variances, mixtures.mixing, mixtures.offsets, neighbors
         )
-    found = leading_axes(shifted, shifted, neighbors, weights, d)
+    found = leading_axes(shifted, shifted, neighbors, weights, d, known)
     offsets = np.einsum("ijn,in->ij", found.axes, shifted)
     return _with_axes(spherical, found.variances, found.axes, offsets, None)
 

@@ -13,7 +13,14 @@ Parzen windows have C_i = sigma^2 S, S the identity or one covariance for all
 
     C_Ki = sum_j K(x_j; x_i) (x_j - x_i)(x_j - x_i)' / sum_j K(x_j; x_i),  j /= i     (eq. 13.3)
 
-keep its d leading eigenpairs, set the other eigenvalues to zero and add sigma^2 to all.
+keep its d leading eigenpairs, set the other eigenvalues to zero and add sigma^2 to all. Section
+13.5 proposes known directions, those of the tangent distance (``geometry/tangents.py``), for it:
+with tangent vectors t_1, ..., t_M and transformations of size b_j, of mean 0 and variance tau^2,
+
+    C_i = C_Ki + tau^2 sum_j t_j(x_i) t_j(x_i)',                                   (1)
+
+of which, too, the d leading eigenpairs are kept. tau^2 has the unit of b^2, whatever the features
+are measured in: of `ImageTangents` b is a move by about a pixel.
 
 ==============  ====================================  =====================================
 symbol          name in code                          shape
@@ -23,6 +30,8 @@ x_i             ``gaussians_.centres``                (m, n), different rows
 sigma           ``bandwidth_``, ``noise_variance``    sigma for Parzen, sigma^2 for manifold
 k, d            ``n_neighbors``, ``n_components``     numbers
 K(x_j; x_i)     ``neighborhood``                      1 for "hard": k nearest rows
+t_j             ``tangents``                          a function, (m, n) to (m, M, n)
+tau^2           ``tangent_variance``                  number
 ==============  ====================================  =====================================
 
 Parzen windows of other shapes are in ``compact_windows.py``.
@@ -91,6 +100,12 @@ from pursuit.density.gaussian_mixture import (
     truncated,
 )
 from pursuit.geometry.local_covariance import nearest_indices, neighbors_and_products
+from pursuit.geometry.tangents import (
+    KnownDirections,
+    Tangents,
+    check_tangents,
+    known_directions,
+)
 from pursuit.geometry.unique_rows import DistinctRows, distinct_rows
 from pursuit.kernels import is_precomputed, resolve_kernel
 from pursuit.linalg import blocks
@@ -379,9 +394,13 @@ class _Oriented(_Mixture):
     """What manifold Parzen windows and the search for their parameters share."""
 
     neighborhood: Any
+    tangents: Tangents | None
+    tangent_variance: float
     n_neighbors_: int | None
     n_components_: int
     noise_variance_: float
+    tangent_variance_: float | None = None  # None: without tangents
+    _tangents_of_fit: Tangents | None = None
 
     def _model(self) -> CovarianceModel:
         return CovarianceModel(self.noise_variance_, self.n_components_)
@@ -393,18 +412,43 @@ class _Oriented(_Mixture):
             raise ValueError("n_neighbors=None: leaving rows out needs a number of neighbors")
         centres, weights = self.gaussians_.centres, self.gaussians_.weights
         rows = DistinctRows(centres.astype(np.float64), weights, np.arange(len(centres)))
-        return self._neighbors_around(rows, self.n_neighbors_)
+        return self._neighbors_around(rows, self.n_neighbors_, self._known_again())
 
     def _check_neighborhood(self) -> None:
         if is_precomputed(self.neighborhood):
             raise ValueError("neighborhood must be 'hard' or a kernel of rows, got 'precomputed'")
+        check_tangents(self.tangents)
+        check_real("tangent_variance", self.tangent_variance, above=True)
 
-    def _neighbors_around(self, distinct: DistinctRows, n_neighbors: int) -> LeaveOneOutNeighbors:
+    def _known(self, centres: Array) -> KnownDirections | None:
+        """Tangents of this fit at its centres, of variance tau^2."""
+        self._tangents_of_fit, self.tangent_variance_ = self.tangents, None
+        if self.tangents is None:
+            return None
+        self.tangent_variance_ = float(self.tangent_variance)
+        return known_directions(self.tangents, centres, self.tangent_variance_)
+
+    def _known_again(self) -> KnownDirections | None:
+        """The same after the fit; a model file has the function as a parameter, or not at all."""
+        if self.tangent_variance_ is None:
+            return None
+        own = self._tangents_of_fit
+        tangents = self.tangents if own is None else own
+        if tangents is None:
+            raise ValueError(
+                "tangents=None: leaving rows out needs the function of the fit, which the model "
+                "file does not hold; give it by set_params(tangents=...)"
+            )
+        return known_directions(tangents, self.gaussians_.centres, self.tangent_variance_)
+
+    def _neighbors_around(
+        self, distinct: DistinctRows, n_neighbors: int, known: KnownDirections | None
+    ) -> LeaveOneOutNeighbors:
         """So many neighbours, and the next one."""
         m = len(distinct.X)
         neighbors = nearest_indices(distinct, np.arange(m), min(n_neighbors + 1, m - 1))
         weights = self._weights(distinct, neighbors)
-        return LeaveOneOutNeighbors(neighbors, weights, min(n_neighbors, m - 1))
+        return LeaveOneOutNeighbors(neighbors, weights, min(n_neighbors, m - 1), known)
 
     def _weights(self, distinct: DistinctRows, neighbors: Array) -> Array:
         """Weights of eq. 13.3: those of the rows, times the kernel."""
@@ -432,12 +476,19 @@ class ManifoldParzenDensity(_Oriented):
         k: number of different rows that a covariance comes from. None: all other rows.
     n_components : int, default=1
         d: number of leading directions to keep; 0 gives Parzen windows of variance
-        `noise_variance`. There are no more than neighbours.
+        `noise_variance`. There are no more than neighbours and tangents.
     noise_variance : float, default=0.01
         sigma^2, added in every direction.
     neighborhood : "hard", str, Kernel or callable, default="hard"
         "hard": the k nearest rows count alike. Else they count by this kernel of ``kernels.py``
         (by name, as a value, or a callable), and the nearer they are the more.
+    tangents : callable, optional
+        Directions that are known beside those of the neighbours: maps rows (m, n_features) to an
+        array (m, n_tangents, n_features), as `ImageTangents` does. A covariance has
+        `tangent_variance` times the products of the tangents at its row as a further term.
+    tangent_variance : float, default=0.1
+        tau^2, the variance of the coefficients of the tangents: of `ImageTangents` moves by a third
+        of a pixel, as a standard deviation.
 
     Attributes
     ----------
@@ -445,6 +496,8 @@ class ManifoldParzenDensity(_Oriented):
         The different rows, their weights and their axes.
     n_neighbors_, n_components_, noise_variance_
         The parameters of this fit.
+    tangent_variance_ : float or None
+        That of this fit; None without tangents.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -454,15 +507,22 @@ class ManifoldParzenDensity(_Oriented):
     --------
     ManifoldParzenDensityCV : Finds k, d and sigma^2.
     DensityClassifier : Classes by a density each.
+    ImageTangents : Small translations, turns, ... of images as tangents.
 
     Notes
     -----
     Memory of the model: at most (d + 1) times the rows, in their floating type (float32 stays so;
-    arithmetic is in float64); with k < n_features only 1 + d k / n_features times.
+    arithmetic is in float64); with k < n_features and no tangents only 1 + d k / n_features times.
+
+    The function is called in ``fit`` and in ``leave_one_out_score``, by several threads at once; a
+    model file takes `ImageTangents`, but no function.
 
     References
     ----------
     P. Vincent and Y. Bengio, "Manifold Parzen windows", NIPS 15, 2003.
+
+    P. Simard, Y. LeCun and J. Denker, "Efficient pattern recognition using a new transformation
+    distance", Advances in Neural Information Processing Systems 5, 1993.
 
     Examples
     --------
@@ -483,6 +543,8 @@ class ManifoldParzenDensity(_Oriented):
     n_components: int = 1
     noise_variance: float = 0.01
     neighborhood: Any = "hard"
+    tangents: Tangents | None = None
+    tangent_variance: float = 0.1
 
     @following
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -515,12 +577,14 @@ class ManifoldParzenDensity(_Oriented):
         self.n_neighbors_ = None if self.n_neighbors is None else int(self.n_neighbors)
         self.n_components_ = int(self.n_components)
         self.noise_variance_ = float(self.noise_variance)
+        known = self._known(spherical.centres)
         if self.n_components:
             m = len(distinct.X)
             k = m - 1 if self.n_neighbors is None else self.n_neighbors
             neighbors, products = neighbors_and_products(distinct, k, spherical.shift)
             weights = self._weights(distinct, neighbors)
-            spherical = oriented(spherical, neighbors, weights, *self._model()[::-1], products)
+            model = self._model()[::-1]
+            spherical = oriented(spherical, neighbors, weights, *model, products, known)
         self.gaussians_ = spherical
         return self
 
@@ -549,6 +613,10 @@ class ManifoldParzenDensityCV(_Oriented):
     rule : {"min", "one_se"}, default="min"
         ``"min"``: the largest mean log-density; ``"one_se"``: of those within one standard error
         of it over the rows, the smallest d, then the largest sigma^2, then the smallest k.
+    tangents : callable, optional
+        See `ManifoldParzenDensity`; the same for every choice.
+    tangent_variance : float, default=0.1
+        See `ManifoldParzenDensity`; the same for every choice.
 
     Attributes
     ----------
@@ -569,6 +637,8 @@ class ManifoldParzenDensityCV(_Oriented):
         The row of ``cv_results_`` that was chosen.
     gaussians_ : Gaussians
         The fit with these.
+    tangent_variance_ : float or None
+        That of this fit; None without tangents.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -599,6 +669,8 @@ class ManifoldParzenDensityCV(_Oriented):
     noise_variance: Any = None
     neighborhood: Any = "hard"
     rule: str = "min"
+    tangents: Tangents | None = None
+    tangent_variance: float = 0.1
 
     @following
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, X_val: Any = None) -> Self:
@@ -633,7 +705,8 @@ class ManifoldParzenDensityCV(_Oriented):
             X_val = read_data(self, X_val, name="X_val", reset=False)
         self.noise_variances_ = self._noise_values(distinct, min(ks))
         models = [CovarianceModel(float(v), int(d)) for d in ds for v in self.noise_variances_]
-        around = self._neighbors_around(distinct, max(ks))
+        known = self._known(spherical.centres)
+        around = self._neighbors_around(distinct, max(ks), known)
         fits = [self._fit(spherical, around, k, max(ds)) for k in ks]
         grid = (len(ks), len(ds), len(self.noise_variances_))
         found = [self._scores(*fit, models, X_val, distinct.weights) for fit in fits]
@@ -711,9 +784,10 @@ class ManifoldParzenDensityCV(_Oriented):
         """As many axes from k neighbours, and where they come from."""
         near, weights = around.neighbors, around.weights
         least = float(self.noise_variances_.min())
-        gaussians = oriented(spherical, near[:, :k], weights[:, :k], d, least)
+        known = around.known
+        gaussians = oriented(spherical, near[:, :k], weights[:, :k], d, least, known=known)
         return gaussians, LeaveOneOutNeighbors(
-            near[:, : k + 1], weights[:, : k + 1], min(k, around.k)
+            near[:, : k + 1], weights[:, : k + 1], min(k, around.k), known
         )
 
     def _scores(

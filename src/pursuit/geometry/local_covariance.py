@@ -9,12 +9,20 @@ Differences are taken from x_i and not from the mean of the neighbours, and x_i 
 neighbour. The singular values s_j and right singular vectors u_j of the matrix with rows
 sqrt(w_j / sum w) (x_j - x_i) give C_i = sum_j s_j^2 u_j u_j'; the d leading pairs are kept.
 
+Section 13.5 proposes to take "advantage of prior knowledge (e.g. the Tangent distance directions)":
+where tangent vectors t_1, ..., t_M at x_i are known (``tangents.py``), the covariance is
+
+    C_i = sum_j w_j (x_j - x_i)(x_j - x_i)' / sum_j w_j  +  tau^2 sum_j t_j t_j',              (1)
+
+and the rows tau t_j stand below the scaled differences in the matrix of k + M rows.
+
 ==================  ==========================  ==========================================
 symbol              name in code                shape
 ==================  ==========================  ==========================================
 x_i                 ``centres``                 (m, D)
 neighbours of x_i   ``neighbors``               (m, k) rows of X
 w_j                 ``weights``                 (m, k)
+tau t_j             ``known``                   (m, M, D)
 u_1, ..., u_d       ``axes``                    (m, d, D), orthonormal
 s_1^2, ..., s_d^2   ``variances``               (m, d), decreasing
 a_1, ..., a_d       ``mixing``                  (m, d, k), s_j u_j = sum_k a_jk (x_k - x_i)
@@ -41,6 +49,7 @@ from pursuit._typing import Array
 from pursuit._warnings import warn
 from pursuit.geometry.nearest import NearestRows
 from pursuit.geometry.shared_products import SharedProducts, all_products, shared_products
+from pursuit.geometry.tangents import KnownDirections
 from pursuit.geometry.unique_rows import DistinctRows, distinct_rows
 from pursuit.linalg import blocks
 
@@ -171,9 +180,14 @@ def _searched(
 
 
 def leading_axes(
-    X: Array, centres: Array, neighbors: Array, weights: Array, n_components: int
+    X: Array,
+    centres: Array,
+    neighbors: Array,
+    weights: Array,
+    n_components: int,
+    known: KnownDirections | None = None,
 ) -> LocalCovariances:
-    """Leading eigenpairs of eq. 13.3 at each centre.
+    """Leading eigenpairs of eq. 13.3, or of (1) with known directions, at each centre.
 
     Parameters
     ----------
@@ -186,9 +200,12 @@ def leading_axes(
     weights : ndarray of shape (n_centres, k)
         Weight of each neighbour, any scale; zero takes it out.
     n_components : int
-        d; fewer where there are fewer neighbours or features.
+        d; fewer where there are fewer neighbours and known directions, or fewer features.
+    known : KnownDirections, optional
+        tau t_j at each centre.
     """
     n_centres, k = neighbors.shape
+    k += 0 if known is None else known.n_tangents
     d = min(n_components, k, X.shape[1])
     axes, variances = np.zeros((n_centres, d, X.shape[1])), np.zeros((n_centres, d))
     if not d:
@@ -200,6 +217,8 @@ def leading_axes(
         rows = slice(start, start + size)
         differences = X[neighbors[rows]] - centres[rows, None]
         differences *= scale[rows, :, None]
+        if known is not None:  # eq. (1)
+            differences = np.concatenate([differences, known(rows)], axis=1)
         _, values, vectors = np.linalg.svd(differences, full_matrices=False)
         variances[rows] = values[:, :d] ** 2
         axes[rows] = vectors[:, :d]

@@ -66,12 +66,13 @@ __all__ = [
 
 # What scikit-learn keeps on an estimator beside its fit: requests for metadata, callbacks.
 # The sums of a stream are a model of their own: they are stored by themselves. Temperatures that
-# belong to a function are fitted anew.
+# belong to a function are fitted anew. Tangents are a parameter already.
 _BOOKKEEPING = {
     "_metadata_request",
     "statistics_",
     "_last_search",
     "_function_temperatures",
+    "_tangents_of_fit",
     *CALLBACK_STATE,
 }
 # What staged evaluation and truncation alone need, and the smaller models beside the fitted one.

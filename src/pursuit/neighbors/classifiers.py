@@ -34,6 +34,7 @@ from pursuit.expansion.probabilities import fit_temperature
 from pursuit.geometry.distances import feature_variance
 from pursuit.geometry.nearest import NearestRows, Neighbors, chunks, gather
 from pursuit.geometry.shared_products import SharedProducts
+from pursuit.geometry.tangents import Tangents, check_tangents, tangent_vectors
 from pursuit.geometry.unique_rows import row_order
 from pursuit.linalg import blocks
 from pursuit.neighbors.hyperplane import (
@@ -46,13 +47,7 @@ from pursuit.neighbors.hyperplane import (
     settled,
 )
 from pursuit.neighbors.image_tangents import ImageTangents
-from pursuit.neighbors.tangents import (
-    LocalTangents,
-    Tangents,
-    check_tangents,
-    refuse_sparse_rows,
-    tangent_vectors,
-)
+from pursuit.neighbors.tangents import LocalTangents, refuse_sparse_rows
 
 __all__ = [
     "ConvexKNeighborsClassifier",

@@ -65,7 +65,8 @@ TRANSFORMATIONS = (
 class ImageTangents:
     """Tangent vectors of images under small transformations.
 
-    A value to be called: `tangents` of `HyperplaneKNeighborsClassifier`.
+    A value to be called: `tangents` of `HyperplaneKNeighborsClassifier` and of
+    `ManifoldParzenDensity`.
 
     Parameters
     ----------
@@ -85,6 +86,7 @@ class ImageTangents:
     See Also
     --------
     HyperplaneKNeighborsClassifier : Takes tangents beside the neighbours.
+    ManifoldParzenDensity : Takes them for its local covariances.
 
     Notes
     -----

@@ -44,68 +44,22 @@ the Cholesky factor. The products of neighbours are not shared between queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from pursuit._typing import Array
+from pursuit.geometry.tangents import Tangents, tangent_vectors
 from pursuit.neighbors.hyperplane import LocalRows
 
-__all__ = ["LocalTangents", "Tangents", "check_tangents", "refuse_sparse_rows", "tangent_vectors"]
-
-Tangents = Callable[[Array], Array]
-
-
-def check_tangents(tangents: Any) -> None:
-    """Raise unless `tangents` is None or a callable by which fitted numbers may be remembered."""
-    if tangents is None or (callable(tangents) and isinstance(tangents, Hashable)):
-        return
-    if callable(tangents):
-        raise ValueError("tangents must be hashable: a function, or a frozen dataclass, say")
-    raise ValueError(
-        "tangents must be None or a callable that maps rows (m, n_features) to an array "
-        f"(m, n_tangents, n_features), got {type(tangents).__name__}"
-    )
+__all__ = ["LocalTangents", "refuse_sparse_rows"]
 
 
 def refuse_sparse_rows(rows: Any) -> None:
     """Raise where tangents are asked for at CSR reference rows."""
     if sparse.issparse(rows):
         raise ValueError("tangents need dense reference rows; X is sparse: use X.toarray()")
-
-
-def tangent_vectors(tangents: Tangents, rows: Array) -> Array:
-    """Checked tangent vectors at rows.
-
-    Parameters
-    ----------
-    tangents : callable
-        The user's.
-    rows : ndarray of shape (m, D)
-        Dense rows.
-
-    Returns
-    -------
-    directions : ndarray of shape (m, M, D)
-        In the type of the rows.
-
-    Raises
-    ------
-    ValueError
-        If the callable gives another shape, or numbers that are not finite.
-    """
-    directions = np.asarray(tangents(rows)).astype(rows.dtype, copy=False)
-    m, n_features = rows.shape
-    if directions.ndim != 3 or directions.shape[::2] != (m, n_features):
-        raise ValueError(
-            f"tangents must give an array ({m}, n_tangents, {n_features}) for rows of shape "
-            f"({m}, {n_features}), got shape {directions.shape}"
-        )
-    if not np.isfinite(directions).all():
-        raise ValueError("tangents gave vectors that are not finite")
-    return directions
 
 
 class LocalTangents(LocalRows):
