@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         ConvexKNeighborsClassifier,
         HyperplaneKNeighborsClassifier,
     )
+    from pursuit.neighbors.condensed_rows import condensed_rows
     from pursuit.neighbors.feature_lines import NearestFeatureLineClassifier
     from pursuit.neighbors.image_tangents import ImageTangents
     from pursuit.neighbors.reference_rows import reference_rows
@@ -134,6 +135,7 @@ __all__ = [
     "VectorImageDisplay",
     "bounds",
     "compress",
+    "condensed_rows",
     "dictionary",
     "displays",
     "export",
@@ -187,6 +189,7 @@ _HOMES = {
     "moving_vectors.kernel_metric": ("KernelMetric",),
     "moving_vectors.one_class": ("SparseOneClass",),
     "neighbors.classifiers": ("ConvexKNeighborsClassifier", "HyperplaneKNeighborsClassifier"),
+    "neighbors.condensed_rows": ("condensed_rows",),
     "neighbors.feature_lines": ("NearestFeatureLineClassifier",),
     "neighbors.image_tangents": ("ImageTangents",),
     "neighbors.reference_rows": ("reference_rows",),

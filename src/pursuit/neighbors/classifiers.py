@@ -140,7 +140,8 @@ class LocalNeighborsClassifier(ClassifierMixin, ProbabilisticClassifier, Follows
         Parameters
         ----------
         X : {array-like, CSR matrix} of shape (n_samples, n_features)
-            Reference rows: all training rows, or some that stand for them, see `reference_rows`.
+            Reference rows: all training rows, or some that stand for them, see `reference_rows` and
+            `condensed_rows`.
         y : array-like of shape (n_samples,)
             Labels.
 
@@ -464,6 +465,7 @@ class HyperplaneKNeighborsClassifier(LocalNeighborsClassifier):
     ConvexKNeighborsClassifier : The convex hull of the neighbours, without a penalty to choose.
     HyperplaneKNeighborsRegressor : Numbers in place of classes.
     ImageTangents : Small translations, turns, ... of images as tangents.
+    condensed_rows : Few rows on which the others are right.
     reference_rows : The rows behind the vectors of a trained machine.
 
     Notes

@@ -33,6 +33,10 @@ def reference_rows(*machines: Any) -> Array:
     ValueError
         If no machine is given or one does not know its rows.
 
+    See Also
+    --------
+    condensed_rows : Fewer rows, found by the classifier itself.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
