@@ -21,7 +21,7 @@ from pursuit import (
 MODELS = [
     HyperplaneKNeighborsClassifier(5, alpha=0.5),
     HyperplaneKNeighborsClassifier(5),
-    ConvexKNeighborsClassifier(4),
+    ConvexKNeighborsClassifier(2),
     NearestFeatureLineClassifier(3),
     KNeighborsClassifier(1),
     make_pipeline(StandardScaler(), ConvexKNeighborsClassifier(3)),
@@ -74,6 +74,22 @@ def test_equals_the_rule_with_loops(classes, n_initial, margin, error, clouds):
     for model in MODELS[:4]:
         found = condensed_rows(model, X, y, n_initial=n_initial, margin=margin, error=error)
         assert found.tolist() == by_definition(model, X, y, n_initial, margin, error)
+
+
+@pytest.mark.parametrize("seed", [18, 24, 37])
+def test_labels_by_chance(seed):
+    """Most rows are wrong, and the median is below 0, which may not let wrong rows pass."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(60, 2)), rng.integers(4, size=60)
+    found = condensed_rows(MODELS[2], X, y, margin=0.9)
+    assert found.tolist() == by_definition(MODELS[2], X, y, 1, 0.9, 0.0)
+
+
+def test_a_tie_is_not_right():
+    """From 0 and 4 on, 2 is as near to both: it is added, and then 3, as near to 2 as to 4."""
+    X = np.array([[-2.0], [0.0], [2.0], [3.0], [4.0], [5.0]])
+    rows = condensed_rows(ConvexKNeighborsClassifier(1), X, [0, 0, 0, 1, 1, 1], margin=0.0)
+    assert rows.tolist() == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
