@@ -99,7 +99,7 @@ ESTIMATORS = [
     ParzenDensity("scott", covariance="full"),
     ParzenDensity("scott", kernel="biweight"),
     ManifoldParzenDensity(None, n_components=3, neighborhood="rbf"),
-    ManifoldParzenDensity(4, n_components=2, tangents=outwards),
+    ManifoldParzenDensity(4, n_components=2, tangents=Outwards()),
     ManifoldParzenDensityCV((2, 5)),
     LocalGaussianDensity(),
     DensityClassifier(ManifoldParzenDensity(5, n_components=2)),

@@ -68,7 +68,7 @@ VARIANTS = [
     KernelCentroidClassifier("cosine"),
     LocalGaussianDensity(None, noise_variance=0.1),
     ManifoldParzenDensity(6, n_components=3),
-    ManifoldParzenDensity(4, n_components=2, tangents=turned),
+    ManifoldParzenDensity(4, n_components=2, tangents=Turned()),
     NadarayaWatsonRegressor(0.7),
     ParzenDensity("loo"),
     ParzenDensity("silverman"),
