@@ -52,7 +52,7 @@ from pursuit.moving_vectors.few_bytes import (
 )
 from pursuit.moving_vectors.leave_one_out import outputs_without
 from pursuit.moving_vectors.metric import learn_metric, principal_axes
-from pursuit.moving_vectors.projected import mapped
+from pursuit.moving_vectors.projected import map_of, mapped
 from pursuit.moving_vectors.refit import RefitsCoefficients
 from pursuit.moving_vectors.setting import Setting, in_features, setting_of
 from pursuit.optimize.kernel_blocks import Place, Table
@@ -431,20 +431,14 @@ class MovingVectors(CallbackSupport, KernelParameters, RefitsCoefficients):
         self.energy_path_ = descent.values
         self.n_iter_ = len(descent.values) - 1
         self.stop_reason_ = descent.reason
-        self.metric_ = None if self.metric is None else self._map(problem.table.X.shape[1])
+        n_features = problem.table.X.shape[1]
+        self.metric_ = None if self.metric is None else map_of(self.expansion_.atoms, n_features)
         self.precision_ = self.precision or "float64"
         self.nbytes_ = bytes_of(self.expansion_, self.precision_)
         few = blocks.evenly_spaced(problem.table.shape[0], RELEVANCE_ROWS)
         weights = problem.weights[few]
         rows = problem.table.X[few]
         self.feature_relevances_ = relevances(self.expansion_, rows, weights / weights.sum())
-
-    def _map(self, n_features: int) -> Array:
-        """The learned map, as a matrix."""
-        scale: Array | None = getattr(self.expansion_.atoms, "scale", None)
-        if scale is None:
-            return np.eye(n_features)
-        return np.diag(scale) if scale.ndim == 1 else scale
 
     def _nearest_rows(self, X: Any) -> Array:
         """The row nearest to each vector, in the coordinates of the vectors."""

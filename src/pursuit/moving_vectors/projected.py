@@ -14,7 +14,7 @@ from pursuit.expansion.basis_functions import slopes_in_rows
 from pursuit.geometry.linear_maps import image
 from pursuit.kernels import Kernel
 
-__all__ = ["ProjectedAtoms", "mapped"]
+__all__ = ["ProjectedAtoms", "map_of", "mapped"]
 
 
 def mapped(X: Any, scale: Array) -> Array:
@@ -22,6 +22,14 @@ def mapped(X: Any, scale: Array) -> Array:
     U = image(X, scale)
     dense: Array = U.toarray() if sparse.issparse(U) else U
     return dense
+
+
+def map_of(atoms: Any, n_features: int) -> Array:
+    """The map that rows go through before they meet these functions, as a matrix."""
+    scale: Array | None = getattr(atoms, "scale", None)
+    if scale is None:
+        return np.eye(n_features)
+    return np.diag(scale) if scale.ndim == 1 else scale
 
 
 @dataclass(frozen=True)
