@@ -343,4 +343,4 @@ def test_vectors_outside_of_the_span_of_the_rows_stay_there(wide, rng, monkeypat
     assert moved.energy_ < model.energy_
     inside = np.linalg.qr((rows - rows.mean(axis=0)).T)[0]
     away = moved.support_vectors_ - rows.mean(axis=0)
-    assert np.linalg.norm(away - away @ inside @ inside.T) > 1.0
+    assert np.linalg.norm(away - away @ inside @ inside.T) > 10.0
