@@ -26,7 +26,7 @@ CLASSIFIERS = [
     (ConvexNetworkClassifier(kernel="rbf", alpha=0.1), 1e-8),
     (ConvexNetworkClassifier(kernel="rbf", alpha=0.1, loss="squared_error"), 1e-8),
     (RelevanceVectorClassifier(gamma=0.3), 1e-8),
-    (SparseKernelClassifier(3, gamma=0.3, init=X[:3], tol=1e-10, max_iter=500), 1e-4),
+    (SparseKernelClassifier(3, gamma=0.3, init=X[:3], tol=1e-14, max_iter=2000), 1e-4),
     (ReducedSupportVectorClassifier(60, gamma=0.3, random_state=0), 1e-3),
     (ReducedSetClassifier(3, gamma=0.3), 2e-2),
 ]
