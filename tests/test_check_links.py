@@ -1,0 +1,56 @@
+"""The check of the built site's links finds what leads nowhere, and nothing else."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "docs" / "check_links.py"
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="needs the repository's docs")
+
+GOOD = """<a id="here" href="#here">x</a> <a href="sub/page.html#there">x</a> <a href="sub/">x</a>
+<a href="https://example.org/nowhere">x</a> <img src="a%20b.png" alt="a picture">
+<img src="sphx_thumb.png" alt="">"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "page.html").write_text('<p id="there">', encoding="utf-8")
+    (tmp_path / "sub" / "index.html").write_text("<p>", encoding="utf-8")
+    for name in ("a b.png", "sphx_thumb.png"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "index.html").write_text(GOOD, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("added", "message"),
+    [
+        ("", None),
+        ('<a href="#gone">', "index.html: no such place in the page: #gone"),
+        ('<a href="sub/page.html#gone">', "no such place in the page: sub/page.html#gone"),
+        ('<a href="gone.html">', "index.html: leads nowhere: gone.html"),
+        ('<img src="gone.png" alt="x">', "leads nowhere: gone.png"),
+        ('<img src="a%20b.png">', "a picture without an alternative text: a%20b.png"),
+        ('<img src="a%20b.png" alt=" ">', "a picture without an alternative text: a%20b.png"),
+    ],
+)
+def test_what_is_wrong_is_named(site, monkeypatch, capsys, added, message):
+    with (site / "index.html").open("a", encoding="utf-8") as page:
+        page.write(added)
+    monkeypatch.setattr(sys, "argv", ["check_links.py", str(site)])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
+    assert end.value.code == (message is not None)
+    assert len(lines) == 1
+    assert lines[0].endswith(message or "every picture has a text")
+
+
+def test_a_folder_without_pages_is_wrong(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["check_links.py", str(tmp_path)])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    assert end.value.code == 1
