@@ -25,10 +25,9 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note the anchor, the link and the picture of a tag."""
         found = dict(attrs)
-        self.anchors |= {value for key in ("id", "name") if (value := found.get(key))}
-        for key in ("href", "src"):
-            if (link := found.get(key)) is not None:
-                self.links.append(link)
+        names = (found.get("id"), found.get("name") if tag == "a" else None)
+        self.anchors |= {name for name in names if name}
+        self.links += [link for key in ("href", "src") if (link := found.get(key)) is not None]
         source = found.get("src") or ""
         # The gallery's small pictures stand beside their titles: an empty text is right there.
         if tag == "img" and not (found.get("alt") or "").strip() and "_thumb." not in source:
@@ -37,11 +36,12 @@ class Page(HTMLParser):
 
 def wrong_links(site: Path) -> list[str]:
     """What is wrong in the site, a line each."""
-    paths = sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
-    pages = {path.resolve(): Page(path) for path in paths}
+    site = site.resolve()
+    paths = set(site.rglob("*.html")) - set((site / "_static").rglob("*.html"))
+    pages = {path: Page(path) for path in sorted(paths)}
     wrong = [] if pages else [f"{site}: no page"]
     for path, page in pages.items():
-        name = path.relative_to(site.resolve())
+        name = path.relative_to(site)
         wrong += [f"{name}: a picture without an alternative text: {src}" for src in page.mute]
         for link in page.links:
             parts = urlsplit(link)

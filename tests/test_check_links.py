@@ -25,32 +25,42 @@ def site(tmp_path):
     return tmp_path
 
 
+@pytest.fixture
+def checked(monkeypatch, capsys):
+    """The exit status of the check and the lines it prints."""
+
+    def run(site):
+        monkeypatch.setattr(sys, "argv", ["check_links.py", str(site)])
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(SCRIPT), run_name="__main__")
+        return end.value.code, capsys.readouterr().out.splitlines()
+
+    return run
+
+
 @pytest.mark.parametrize(
     ("added", "message"),
     [
         ("", None),
         ('<a href="#gone">', "index.html: no such place in the page: #gone"),
         ('<a href="sub/page.html#gone">', "no such place in the page: sub/page.html#gone"),
+        ('<meta name="width"><a href="#width">', "no such place in the page: #width"),
         ('<a href="gone.html">', "index.html: leads nowhere: gone.html"),
         ('<img src="gone.png" alt="x">', "leads nowhere: gone.png"),
         ('<img src="a%20b.png">', "a picture without an alternative text: a%20b.png"),
         ('<img src="a%20b.png" alt=" ">', "a picture without an alternative text: a%20b.png"),
     ],
 )
-def test_what_is_wrong_is_named(site, monkeypatch, capsys, added, message):
+def test_what_is_wrong_is_named(site, checked, added, message):
     with (site / "index.html").open("a", encoding="utf-8") as page:
         page.write(added)
-    monkeypatch.setattr(sys, "argv", ["check_links.py", str(site)])
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(SCRIPT), run_name="__main__")
-    lines = capsys.readouterr().out.splitlines()
-    assert end.value.code == (message is not None)
+    code, lines = checked(site)
+    assert code == (message is not None)
     assert len(lines) == 1
     assert lines[0].endswith(message or "every picture has a text")
 
 
-def test_a_folder_without_pages_is_wrong(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["check_links.py", str(tmp_path)])
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(SCRIPT), run_name="__main__")
-    assert end.value.code == 1
+def test_a_folder_without_pages_is_wrong(tmp_path, checked):
+    code, lines = checked(tmp_path)
+    assert code == 1
+    assert lines == [f"{tmp_path.resolve()}: no page"]
