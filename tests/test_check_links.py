@@ -10,13 +10,15 @@ SCRIPT = Path(__file__).parents[1] / "docs" / "check_links.py"
 pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="needs the repository's docs")
 
 GOOD = """<a id="here" href="#here">x</a> <a href="sub/page.html#there">x</a> <a href="sub/">x</a>
-<a href="https://example.org/nowhere">x</a> <img src="a%20b.png" alt="a picture">
-<img src="sphx_thumb.png" alt="">"""
+<a href="https://example.org/nowhere">x</a> <a href="mailto:nobody">x</a>
+<img src="a%20b.png" alt="a picture"> <img src="sphx_thumb.png" alt="">"""
 
 
 @pytest.fixture
 def site(tmp_path):
-    (tmp_path / "sub").mkdir()
+    for name in ("_static", "empty", "sub"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "_static" / "theme.html").write_text('<a href="gone.html">', encoding="utf-8")
     (tmp_path / "sub" / "page.html").write_text('<p id="there">', encoding="utf-8")
     (tmp_path / "sub" / "index.html").write_text("<p>", encoding="utf-8")
     for name in ("a b.png", "sphx_thumb.png"):
@@ -44,6 +46,8 @@ def checked(monkeypatch, capsys):
         ("", None),
         ('<a href="#gone">', "index.html: no such place in the page: #gone"),
         ('<a href="sub/page.html#gone">', "no such place in the page: sub/page.html#gone"),
+        ('<a href="sub/#gone">', "no such place in the page: sub/#gone"),
+        ('<a href="empty/">', "leads nowhere: empty/"),
         ('<meta name="width"><a href="#width">', "no such place in the page: #width"),
         ('<a href="gone.html">', "index.html: leads nowhere: gone.html"),
         ('<img src="gone.png" alt="x">', "leads nowhere: gone.png"),
