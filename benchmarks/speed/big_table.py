@@ -9,8 +9,9 @@ that no way around is known for: X Z' for the kernel values and the symmetric up
 matrix (half the arithmetic of a product), as BLAS does them on blocks of 1500 rows in memory that
 is there, before and after the fit, scaled to all rows. The exponentials are not among them.
 
-Then 200 000 rows, with a checkpoint each second: a process is killed (SIGKILL) at half the
-time of a whole fit and started again; the model is compared with that of the whole fit.
+Then a fit with a checkpoint each second, of 200 000 rows (``BIG_TABLE_KILLED`` sets another number,
+5000000 for all): a process is killed (SIGKILL) at half the time of a whole fit and started again;
+the model is compared with that of the whole fit.
 """
 
 import multiprocessing
@@ -35,7 +36,7 @@ from pursuit.linalg import blocks
 
 N_ROWS, N_FEATURES = int(os.environ.get("BIG_TABLE_ROWS", "5_000_000")), 20
 N_CANDIDATES, N_VECTORS = 2000, 200
-N_KILLED = 200_000
+N_KILLED = int(os.environ.get("BIG_TABLE_KILLED", "200_000"))
 PART = 250_000
 BLOCK, N_BLOCKS = 1_500, 60
 
