@@ -59,35 +59,53 @@ def test_hold_out(classifier):
 # Paths.
 
 
-def paths(dictionary, complete=True, alpha=0.0, fit_intercept=True, fitting="prefit"):
+def paths(dictionary, splits, complete=True, alpha=0.0, fit_intercept=True, fitting="prefit"):
     route = "gram" if complete else "direct"
-    return FoldPaths(dictionary, NUMBERS, Method(fitting, fit_intercept, alpha, route))
+    return FoldPaths(dictionary, NUMBERS, splits, Method(fitting, fit_intercept, alpha, route))
 
 
+SPLITS = {
+    # Overlapping and incomplete parts: neither must be the complement of the other.
+    "overlapping": [(USED[:40], USED[40:]), (USED[10:30], USED[25:50]), (USED, USED)],
+    "folds": [(np.setdiff1d(USED, USED[k::3]), USED[k::3]) for k in range(3)],
+    # Some rows are never left out, and one split leaves out none.
+    "some": [(USED[12:], USED[:12]), (USED, USED[:9]), (np.delete(USED, slice(15, 30)), USED[5:])],
+}
+
+
+@pytest.mark.parametrize("splits", SPLITS)
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("fitting", ["prefit", "backfit", "basic"])
-def test_losses_equal_those_of_a_fit_on_the_training_part(fitting, fit_intercept, complete):
+def test_losses_equal_those_of_a_fit_on_the_training_part(fitting, fit_intercept, complete, splits):
     dictionary = training_rows(RBF(0.3), P.X, USED)
     options = {"fit_intercept": fit_intercept, "fitting": fitting}
-    folds = paths(dictionary, complete=complete, alpha=0.02, **options)
+    folds = paths(dictionary, SPLITS[splits], complete=complete, alpha=0.02, **options)
+    assert (folds.left_out is None) == (splits == "overlapping")
     D = reference.rbf(P.X, P.X, 0.3)
 
     def pursuit(D, Y, weights, barred):
         return reference.PURSUITS[fitting](D, Y, weights, 5, 0.02, fit_intercept, barred)
 
-    # Overlapping and incomplete parts: neither must be the complement of the other.
-    splits = [(USED[:40], USED[40:]), (USED[10:30], USED[25:50]), (USED, USED)]
-    expected = reference.cross_validation(pursuit, D, P.Y, P.weights, splits, 5)
-    for split, losses in zip(splits, expected, strict=True):
-        assert_allclose(folds.follow(split, [5])[1], losses, rtol=1e-8)
-        assert_allclose(folds.follow(split, [5])[1], losses, rtol=1e-8)  # and again
+    expected = reference.cross_validation(pursuit, D, P.Y, P.weights, SPLITS[splits], 5)
+    for k, losses in enumerate(expected):
+        assert_allclose(folds.follow(k, [5])[1], losses, rtol=1e-8)
+        assert_allclose(folds.follow(k, [5])[1], losses, rtol=1e-8)  # and again
+
+
+def test_folds_are_not_kept_where_their_sums_do_not_fit_in_memory():
+    dictionary = training_rows(RBF(0.3), P.X, USED)
+    with config_context(working_memory=8 * 2 * len(USED) ** 2 / 2**20):  # of two of the three
+        folds = paths(dictionary, SPLITS["folds"])
+    assert folds.left_out is None
+    kept = paths(dictionary, SPLITS["folds"])
+    assert_allclose(folds.follow(1, [5])[1], kept.follow(1, [5])[1], rtol=1e-10)
 
 
 def test_a_path_that_ends_early_repeats_its_last_loss():
     centres = np.array([[5.0, -3.0, 2.0, 40.0], [6.0, -2.0, 2.5, 40.0]])
-    folds = paths(given_centres(RBF(0.3), centres, 4))
-    losses = folds.follow((USED[:40], USED[40:]), [6])[1]
+    folds = paths(given_centres(RBF(0.3), centres, 4), [(USED[:40], USED[40:])])
+    losses = folds.follow(0, [6])[1]
     assert losses.shape == (6,)
     assert losses[0] != losses[1]
     assert_array_equal(losses[1:], losses[1])
@@ -98,7 +116,7 @@ def test_a_path_of_no_steps_has_the_loss_of_the_mean(complete):
     rows = np.array([50, 53])
     dictionary = Dictionary(training_rows(RBF(0.3), P.X, rows).atoms, rows)
     train, test = USED[:30], USED[30:]  # both atoms are held out
-    losses = paths(dictionary, complete=complete).follow((train, test), [3])[1]
+    losses = paths(dictionary, [(train, test)], complete=complete).follow(0, [3])[1]
     mean = np.average(P.Y[train], axis=0, weights=P.weights[train])
     errors = ((P.Y[test] - mean) ** 2).mean(axis=1)
     assert_allclose(losses, np.full(3, np.average(errors, weights=P.weights[test])), rtol=1e-12)

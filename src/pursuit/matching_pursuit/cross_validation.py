@@ -1,13 +1,18 @@
 """Exact K-fold paths: the loss of every prefix on every fold from one Gram matrix.
 
 The moments of a training part are those of all rows less those of the rows left out
-(``gram.py``), and the atoms centred on rows left out are barred. So each path equals that of a
-fit on the training part with the same candidates and the same kernel.
+(``greedy/normal_equations.py``), and the atoms centred on rows left out are barred. So each path
+equals that of a fit on the training part with the same candidates and the same kernel.
+
+Where no row is left out twice, as in K folds, one pass over the rows gives the moments of each
+part, and those of all rows are their sum. Else there is a pass over all rows, and one over the rows
+of each split.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -20,6 +25,7 @@ from pursuit.dictionary import Dictionary
 from pursuit.greedy.make_pursuit import Method, pursuit_on
 from pursuit.greedy.multi_output import MultiOutputPursuit
 from pursuit.greedy.normal_equations import (
+    Moments,
     NormalEquations,
     Origin,
     WeightedValues,
@@ -29,6 +35,7 @@ from pursuit.greedy.normal_equations import (
 )
 from pursuit.greedy.path_losses import held_out_losses, row_losses
 from pursuit.greedy.stopping import Fit, taken
+from pursuit.linalg import blocks
 from pursuit.losses import Loss
 
 __all__ = ["FoldPaths", "fold_losses", "hold_out"]
@@ -102,10 +109,10 @@ def fold_losses(
     if method.route == "auto":
         n_steps = len(splits) * sum(budgets)
         method = method._replace(route=choose_route(samples.X.shape, len(dictionary), n_steps))
-    paths = FoldPaths(dictionary, samples, method)
+    paths = FoldPaths(dictionary, samples, splits, method)
     losses, scores = [], []
-    for split in splits:
-        fit, loss = paths.follow(split, budgets)
+    for k, split in enumerate(splits):
+        fit, loss = paths.follow(k, budgets)
         losses.append(loss)
         scores.append(-loss if score is None else extended(score(fit, split), budgets))
     return np.array(losses), np.array(scores)
@@ -125,30 +132,57 @@ class FoldPaths:
         Candidates of the fit on all rows.
     samples : Samples
         All of the caller's rows.
+    splits : list of pairs of ndarray
+        Training and test rows.
     method : Method
         How the paths are fitted; its route is ``"gram"`` (downdated) or ``"direct"`` (a pass for
         each fold).
     """
 
-    def __init__(self, dictionary: Dictionary, samples: Samples, method: Method) -> None:
+    def __init__(
+        self, dictionary: Dictionary, samples: Samples, splits: list[Split], method: Method
+    ) -> None:
         self.dictionary = dictionary
         self.functions = dictionary.atoms.functions
         self.samples = samples
+        self.splits = splits
         self.method = method
         self.complete = method.route == "gram"
         self.origin: Origin | None = None
         self.rows = np.flatnonzero(samples.weights > 0)
+        self.outside = [np.setdiff1d(self.rows, train) for train, _ in splits]
         everything = self._values(self.rows)
         self.origin = everything.origin
-        self.total = gather(everything, complete=self.complete)
+        self.left_out: list[Moments] | None = None
+        if self._one_pass():
+            self.left_out, self.total = self._parts()
+        else:
+            self.total = gather(everything, complete=self.complete)
 
-    def follow(self, split: Split, budgets: list[int]) -> tuple[Fit, Array]:
-        """The path on the training part, and its mean loss on the test rows, one a step."""
-        train, test = split
-        search = self._search(train, np.setdiff1d(self.rows, train), budgets)
+    def _one_pass(self) -> bool:
+        """Whether no row is left out twice, and the moments of all parts fit in memory."""
+        left_out = np.concatenate(self.outside)
+        size = len(self.dictionary) * (len(self.dictionary) if self.complete else 1)
+        fits = blocks.fits(8.0 * len(self.splits) * size)
+        return fits and len(np.unique(left_out)) == len(left_out)
+
+    def _parts(self) -> tuple[list[Moments], Moments]:
+        """Moments of the rows that each split leaves out, and of all rows."""
+        parts = [self._gathered(rows) for rows in self.outside]
+        others = np.setdiff1d(self.rows, np.concatenate(self.outside))
+        everywhere = [self._gathered(others)] if len(others) else []
+        return parts, reduce(Moments.plus, parts + everywhere)
+
+    def _gathered(self, rows: Array) -> Moments:
+        """Moments of some rows."""
+        return gather(self._values(rows), complete=self.complete)
+
+    def follow(self, k: int, budgets: list[int]) -> tuple[Fit, Array]:
+        """The path on the training part of split k, and its mean loss on the test rows a step."""
+        search = self._search(k, budgets)
         search.extend(sum(budgets))
         fit = taken(search)
-        return fit, extended(self._losses(fit, search.loss, test), budgets)
+        return fit, extended(self._losses(fit, search.loss, self.splits[k][1]), budgets)
 
     def _losses(self, fit: Fit, loss: Loss, test: Array) -> Array:
         """Mean loss on the test rows after 1, 2, ... steps, or after none for an empty path."""
@@ -160,21 +194,22 @@ class FoldPaths:
         losses = row_losses(loss, on_test.Y, constant)
         return np.atleast_1d(np.average(losses, weights=on_test.weights))
 
-    def _search(self, train: Array, outside: Array, budgets: list[int]) -> MultiOutputPursuit:
+    def _search(self, k: int, budgets: list[int]) -> MultiOutputPursuit:
         """The path on the training part; atoms of the rows left out are barred."""
         rows = self.dictionary.rows
-        barred = None if rows is None else np.isin(rows, outside)
-        values = self._values(train, keep=self.method.many_passes)
-        equations = self._equations(values, outside)
-        return pursuit_on(values, equations, budgets, self.method, barred)
+        barred = None if rows is None else np.isin(rows, self.outside[k])
+        values = self._values(self.splits[k][0], keep=self.method.many_passes)
+        return pursuit_on(values, self._equations(values, k), budgets, self.method, barred)
 
-    def _equations(self, values: WeightedValues, outside: Array) -> NormalEquations:
+    def _equations(self, values: WeightedValues, k: int) -> NormalEquations:
         """Normal equations of the training part."""
-        if len(outside):
-            left_out = gather(self._values(outside), complete=self.complete)
-            moments = self.total.without(left_out)
-        else:
+        outside = self.outside[k]
+        if not len(outside):
             moments = self.total.copy()
+        elif self.left_out is not None:
+            moments = self.total.without(self.left_out[k])
+        else:
+            moments = self.total.without(self._gathered(outside))
         penalty = self.dictionary.penalty
         return normal_equations(moments, values, alpha=self.method.alpha, penalty=penalty)
 
