@@ -6,7 +6,7 @@ equals that of a fit on the training part with the same candidates and the same 
 
 Where no row is left out twice, as in K folds, one pass over the rows gives the moments of each
 part, and those of all rows are their sum. Else there is a pass over all rows, and one over the rows
-of each split.
+that each split leaves out.
 """
 
 from __future__ import annotations
@@ -151,27 +151,20 @@ class FoldPaths:
         self.origin: Origin | None = None
         self.rows = np.flatnonzero(samples.weights > 0)
         self.outside = [np.setdiff1d(self.rows, train) for train, _ in splits]
-        everything = self._values(self.rows)
-        self.origin = everything.origin
+        self.origin = self._values(self.rows).origin
         self.left_out: list[Moments] | None = None
-        if self._one_pass():
-            self.left_out, self.total = self._parts()
-        else:
-            self.total = gather(everything, complete=self.complete)
-
-    def _one_pass(self) -> bool:
-        """Whether no row is left out twice, and the moments of all parts fit in memory."""
         left_out = np.concatenate(self.outside)
-        size = len(self.dictionary) * (len(self.dictionary) if self.complete else 1)
-        fits = blocks.fits(8.0 * len(self.splits) * size)
-        return fits and len(np.unique(left_out)) == len(left_out)
+        if len(np.unique(left_out)) == len(left_out) and self._parts_fit():
+            self.left_out = [self._gathered(rows) for rows in self.outside]
+            never = self._gathered(np.setdiff1d(self.rows, left_out))
+            self.total = reduce(Moments.plus, self.left_out, never)
+        else:
+            self.total = self._gathered(self.rows)
 
-    def _parts(self) -> tuple[list[Moments], Moments]:
-        """Moments of the rows that each split leaves out, and of all rows."""
-        parts = [self._gathered(rows) for rows in self.outside]
-        others = np.setdiff1d(self.rows, np.concatenate(self.outside))
-        everywhere = [self._gathered(others)] if len(others) else []
-        return parts, reduce(Moments.plus, parts + everywhere)
+    def _parts_fit(self) -> bool:
+        """Whether the moments of the rows that each split leaves out fit in memory together."""
+        n_atoms = len(self.dictionary)
+        return blocks.fits(8.0 * len(self.splits) * n_atoms * (n_atoms if self.complete else 1))
 
     def _gathered(self, rows: Array) -> Moments:
         """Moments of some rows."""
@@ -203,13 +196,9 @@ class FoldPaths:
 
     def _equations(self, values: WeightedValues, k: int) -> NormalEquations:
         """Normal equations of the training part."""
-        outside = self.outside[k]
-        if not len(outside):
-            moments = self.total.copy()
-        elif self.left_out is not None:
-            moments = self.total.without(self.left_out[k])
-        else:
-            moments = self.total.without(self._gathered(outside))
+        kept = self.left_out
+        left_out = self._gathered(self.outside[k]) if kept is None else kept[k]
+        moments = self.total.without(left_out)
         penalty = self.dictionary.penalty
         return normal_equations(moments, values, alpha=self.method.alpha, penalty=penalty)
 
